@@ -1,0 +1,34 @@
+#include "base/diagnostics.h"
+
+namespace jitscope {
+
+void Diagnostics::note(std::string_view kind, std::string_view example, uint64_t count) {
+  auto found = entries_.find(kind);
+  if (found == entries_.end()) {
+    found = entries_.emplace(std::string(kind), Slot{std::string(example), 0, false}).first;
+  }
+  found->second.count += count;
+}
+
+uint64_t Diagnostics::count(std::string_view kind) const {
+  const auto found = entries_.find(kind);
+  return found == entries_.end() ? 0 : found->second.count;
+}
+
+std::vector<Diagnostics::Entry> Diagnostics::entries() const {
+  std::vector<Entry> result;
+  for (const auto& [kind, slot] : entries_) result.push_back({kind, slot.first, slot.count});
+  return result;
+}
+
+std::vector<Diagnostics::Entry> Diagnostics::take_new() {
+  std::vector<Entry> result;
+  for (auto& [kind, slot] : entries_) {
+    if (slot.shown) continue;
+    slot.shown = true;
+    result.push_back({kind, slot.first, slot.count});
+  }
+  return result;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,51 @@
+#include "base/result.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace jitscope {
+
+Error system_error(std::string_view what, std::string where, int code) {
+  ErrorKind kind = ErrorKind::not_possible;
+  switch (code) {
+    case EPERM:
+    case EACCES:
+      kind = ErrorKind::not_permitted;
+      break;
+    case ESRCH:
+      kind = ErrorKind::target_gone;
+      break;
+    case ENOENT:
+      kind = ErrorKind::not_found;
+      break;
+    default:
+      break;
+  }
+  return Error{kind, fmt::format("{}: {}", what, std::strerror(code)), std::move(where), {}, code};
+}
+
+std::string to_string(const Error& error) {
+  std::string text = error.what;
+  if (!error.where.empty()) text += fmt::format(" ({})", error.where);
+  if (!error.hint.empty()) text += fmt::format("; {}", error.hint);
+  return text;
+}
+
+int exit_status(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::not_found:
+      return 1;
+    case ErrorKind::usage:
+      return 2;
+    case ErrorKind::not_permitted:
+    case ErrorKind::not_possible:
+    case ErrorKind::damaged:
+      return 3;
+    case ErrorKind::target_gone:
+      return 4;
+  }
+  return 3;
+}
+
+}  // namespace jitscope

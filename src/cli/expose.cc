@@ -1,0 +1,151 @@
+// jitscope expose: lends methods to bpftrace, perf, ftrace and every other tool as ELF symbols.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <thread>
+
+#include "cli/command.h"
+#include "probe/exposer.h"
+#include "probe/undo.h"
+#include "process/process.h"
+#include "render/json.h"
+#include "render/trace_text.h"
+#include "runtimes/code_source.h"
+
+namespace jitscope {
+namespace {
+
+struct ExposeCommand {
+  pid_t pid = 0;
+  std::vector<std::string> patterns;
+  bool keep = false;
+  bool undo = false;
+  bool json = false;
+  bool even_in_use = false;
+  size_t max_methods = 100;
+  SourceOptions source;
+};
+
+std::string exposed_json(const ExposedMethod& method) {
+  JsonObject commands("");
+  commands.text("bpftrace", method.bpftrace)
+      .text("perf_probe", method.perf_probe)
+      .text("perf_record", method.perf_record)
+      .text("tracefs", method.tracefs);
+  JsonObject line("exposed");
+  line.text("method", method.method)
+      .text("symbol", method.symbol)
+      .text("file", method.file)
+      .address("offset", method.offset)
+      .number("bodies", method.bodies)
+      .number("sites", method.sites)
+      .raw("commands", commands.str());
+  return line.str() + "\n";
+}
+
+std::string exposed_text(const ExposedMethod& method) {
+  std::string out = fmt::format("{}\n  symbol   {}\n  file     {} +{:#x}\n  bodies   {} of {} lead "
+                                "through it\n",
+                                printable(method.method), method.symbol, method.file, method.offset,
+                                method.sites, method.bodies);
+  for (const std::string& reason : method.reasons) out += fmt::format("           not: {}\n", reason);
+  out += fmt::format("  bpftrace {}\n", method.bpftrace.substr(method.bpftrace.find(' ') + 1));
+  if (!method.perf_probe.empty()) {
+    out += fmt::format("  perf     {} && {}\n", method.perf_probe, method.perf_record);
+  }
+  out += fmt::format("  tracefs  {}\n", method.tracefs);
+  return out;
+}
+
+Status expose(const ExposeCommand& options) {
+  JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
+  JITSCOPE_ASSIGN(const auto source, open_code_source(process, options.source));
+  JITSCOPE_ASSIGN(const auto exposer,
+                  Exposer::start(process, *source, {options.patterns, options.max_methods}));
+  for (const std::string& note : exposer->notes()) report_note("note: " + note);
+  for (const ExposedMethod& method : exposer->exposed()) {
+    if (!write_out(options.json ? exposed_json(method) : exposed_text(method))) break;
+  }
+  report_note(fmt::format(
+      "live image at {:#x}; stopped {}; gdb: add-symbol-file FILE -o {:#x}", exposer->base(),
+      duration_text(exposer->stopped()), exposer->base()));
+  if (options.keep) {
+    exposer->keep();
+    report_note(fmt::format("kept; take it back with: jitscope expose --undo -p {}", options.pid));
+    return {};
+  }
+  report_note("in place until Ctrl-C (never put a uretprobe on it: the JVM would crash)");
+  bool alive = true;
+  while (interrupts() == 0 && alive) {
+    JITSCOPE_ASSIGN(alive, exposer->step());
+    if (alive) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  JITSCOPE_ASSIGN(const size_t restored, exposer->finish());
+  if (!alive) {
+    return fail(ErrorKind::target_gone, "the target exited or became another program");
+  }
+  report_note(fmt::format("taken back: {} entries put back, stopped {} in all", restored,
+                          duration_text(exposer->stopped())));
+  return {};
+}
+
+Status undo(const ExposeCommand& options) {
+  JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
+  JITSCOPE_ASSIGN(const UndoReport report, undo_all(process, options.even_in_use));
+  for (const std::string& note : report.notes) report_note("note: " + note);
+  if (options.json) {
+    JsonObject line("undone");
+    line.number("images", report.images)
+        .number("in_use", report.in_use)
+        .number("entries_restored", report.entries_restored)
+        .number("files_removed", report.files_removed);
+    write_out(line.str() + "\n");
+    return {};
+  }
+  write_out(fmt::format("{} live image{}, {} entries put back, {} held other code already, {} file{} "
+                        "removed; stopped {}\n",
+                        report.images, report.images == 1 ? "" : "s", report.entries_restored,
+                        report.entries_not_ours, report.files_removed,
+                        report.files_removed == 1 ? "" : "s", duration_text(report.stopped)));
+  if (report.in_use != 0) {
+    report_note(fmt::format("{} left alone: a running jitscope works with {} (--force takes them too)",
+                            report.in_use, report.in_use == 1 ? "it" : "them"));
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_expose_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<ExposeCommand>();
+  CLI::App* command =
+      app.add_subcommand("expose", "Lend JIT'd methods to other tools as ordinary ELF symbols");
+  command->add_option("-p,--pid", options->pid, "Process")->required();
+  auto* patterns =
+      command->add_option("PATTERN", options->patterns, "Methods, e.g. java.util.HashMap.put");
+  command->add_flag("--keep", options->keep, "Leave it in place and return");
+  auto* undo_flag = command->add_flag("--undo", options->undo,
+                                      "Take back what a dead jitscope left in the process");
+  command->add_flag("--json", options->json, "One JSON object a line");
+  command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--force", options->even_in_use,
+                    "With --undo: also what a running jitscope holds; else: read a perf map in spite "
+                    "of its owner, age or being a link");
+  command->add_option("--map", options->source.map_path, "Read this perf map");
+  undo_flag->excludes(patterns);
+  command->callback([options, &status] {
+    catch_interrupts();
+    options->source.force = options->even_in_use;
+    if (!options->undo && options->patterns.empty()) {
+      status = report_error({ErrorKind::usage, "expose needs a PATTERN, or --undo", {}, {}, 0});
+      return;
+    }
+    const Status result = options->undo ? undo(*options) : expose(*options);
+    status = result ? 0 : report_error(result.error());
+  });
+}
+
+}  // namespace jitscope

@@ -1,0 +1,31 @@
+// jitscope: the command. Each verb stands in a file of its own; this one is the table of contents.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "jitscope gives code that a JIT wrote what ELF code has always had: names, probe points and\n"
+      "ELF images, on running programs, without restarting or changing them."};
+  app.name("jitscope");
+  app.set_version_flag("--version", fmt::format("jitscope {}", JITSCOPE_VERSION));
+  app.require_subcommand(1);
+  app.footer(
+      "Exit status: 0 done, 1 nothing found or nothing named, 2 wrong usage, 3 not permitted or not\n"
+      "possible here, 4 the target died.");
+  int status = 0;
+  jitscope::add_ps_command(app, status);
+  jitscope::add_methods_command(app, status);
+  jitscope::add_trace_command(app, status);
+  jitscope::add_expose_command(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // CLI11's own way of saying "help was asked for" is an error with code 0.
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return status;
+}

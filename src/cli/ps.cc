@@ -1,0 +1,102 @@
+// jitscope ps: which processes run code that no ELF file backs, and what can be done with them.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "process/process.h"
+#include "render/json.h"
+#include "runtimes/detect.h"
+
+namespace jitscope {
+namespace {
+
+struct PsOptions {
+  bool json = false;
+  bool all = false;
+};
+
+std::string bytes_text(uint64_t bytes) {
+  if (bytes < 1024 * 1024) return fmt::format("{} KB", bytes / 1024);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1048576);
+}
+
+std::string source_text(const SourceFinding& source) {
+  return source.usable ? std::string(to_string(source.kind))
+                       : fmt::format("(no {}: {})", to_string(source.kind), source.detail);
+}
+
+std::string process_text(const Process& process, const ProcessFindings& findings) {
+  std::vector<std::string> sources;
+  for (const SourceFinding& source : findings.sources) sources.push_back(source_text(source));
+  std::string runtime(to_string(findings.runtime.runtime));
+  if (!findings.runtime.version.empty()) runtime += " " + findings.runtime.version;
+  return fmt::format(
+      "{:>7}  {}\n         {}, {} of such code; sources: {}\n         probes: {}\n", process.pid(),
+      printable(process.command_line().substr(0, 200)), runtime, bytes_text(findings.jit_bytes),
+      sources.empty() ? "none" : fmt::format("{}", fmt::join(sources, ", ")),
+      findings.not_probeable.empty() ? fmt::format("{}", fmt::join(findings.backends, ", "))
+                                     : "no: " + findings.not_probeable);
+}
+
+std::string process_json(const Process& process, const ProcessFindings& findings) {
+  JsonObject line("process");
+  line.number("pid", static_cast<uint64_t>(process.pid()))
+      .text("command", process.command_line())
+      .text("runtime", to_string(findings.runtime.runtime))
+      .text("version", findings.runtime.version)
+      .number("jit_bytes", findings.jit_bytes)
+      .raw("sources", json_array(findings.sources,
+                                 [](const SourceFinding& source) {
+                                   JsonObject each("");
+                                   each.text("kind", to_string(source.kind))
+                                       .boolean("usable", source.usable)
+                                       .text("detail", source.detail);
+                                   return each.str();
+                                 }))
+      .raw("backends", json_array(findings.backends, json_string))
+      .text("not_probeable", findings.not_probeable);
+  return line.str() + "\n";
+}
+
+int run_ps(const PsOptions& options) {
+  size_t shown = 0;
+  size_t hidden = 0;
+  for (const pid_t pid : list_processes()) {
+    auto process = Process::open(pid);
+    if (!process) continue;  // gone meanwhile
+    auto findings = examine(*process);
+    if (!findings) {
+      if (findings.error().kind == ErrorKind::not_permitted) ++hidden;
+      continue;
+    }
+    if (findings->jit_mappings.empty()) continue;
+    ++shown;
+    if (!write_out(options.json ? process_json(*process, *findings)
+                                : process_text(*process, *findings))) {
+      break;
+    }
+  }
+  if (hidden != 0) {
+    report_note(fmt::format("{} processes of other users cannot be looked at: run as root", hidden));
+  }
+  if (shown == 0) {
+    report_note("no process runs code that no ELF file backs");
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_ps_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<PsOptions>();
+  CLI::App* command = app.add_subcommand(
+      "ps", "Processes with executable memory that no ELF file backs, and how they can be probed");
+  command->add_flag("--json", options->json, "One JSON object a line");
+  command->callback([options, &status] { status = run_ps(*options); });
+}
+
+}  // namespace jitscope

@@ -1,0 +1,173 @@
+// jitscope trace: the calls of methods, as they happen or counted.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "probe/tracer.h"
+#include "probe_shared.h"
+#include "process/process.h"
+#include "render/trace_text.h"
+#include "runtimes/code_source.h"
+
+namespace jitscope {
+namespace {
+
+struct TraceCommand {
+  pid_t pid = 0;
+  std::vector<std::string> patterns;
+  bool count = false;
+  bool stack = false;
+  bool json = false;
+  double duration = 0;  // seconds; 0: until Ctrl-C
+  uint64_t max_events = 0;
+  size_t max_methods = 100;
+  std::string backend = "auto";
+  SourceOptions source;
+};
+
+std::optional<Backend> backend_of(const std::string& text) {
+  if (text == "trampoline") return Backend::trampoline;
+  if (text == "breakpoint") return Backend::breakpoint;
+  if (text == "inplace") return Backend::inplace;
+  return std::nullopt;
+}
+
+// Turns events into lines and stops at --max-events.
+class CallPrinter {
+ public:
+  CallPrinter(const TraceCommand& options, const Process& process, Tracer& tracer)
+      : options_(options), tracer_(tracer), namer_(process) {}
+
+  void take(const TracedCall& call) {
+    if (options_.count || full()) return;
+    ++events_;
+    CallLine line;
+    line.time_ns = call.event.call->time_ns;
+    line.pid = call.event.call->pid;
+    line.tid = call.event.call->tid;
+    line.method = tracer_.methods().display(call.method);
+    const std::string short_name = tracer_.methods().name(call.method).short_name();
+    line.short_name = short_name;
+    const auto arguments = decode_arguments(*call.body, *call.event.call);
+    line.arguments = arguments;
+    Stack stack;
+    if (options_.stack) {
+      refresh_names();
+      stack = namer_.walk(call.event.call->sp, call.event.call->fp, call.event.stack);
+      line.stack = &stack;
+    }
+    if (options_.json) {
+      append_call_json(out_, line);
+    } else {
+      append_call_text(out_, line);
+    }
+  }
+
+  // False when nobody reads the output any more.
+  bool flush() {
+    const bool fine = write_out(out_);
+    out_.clear();
+    return fine;
+  }
+  [[nodiscard]] bool full() const {
+    return options_.max_events != 0 && events_ >= options_.max_events;
+  }
+
+ private:
+  void refresh_names() {
+    const uint64_t now = monotonic_ns();
+    if (named_ns_ != 0 && now - named_ns_ < 1'000'000'000U) return;
+    named_ns_ = now;
+    namer_.update(tracer_.snapshot());
+  }
+
+  const TraceCommand& options_;
+  Tracer& tracer_;
+  StackNamer namer_;
+  std::string out_;
+  uint64_t events_ = 0;
+  uint64_t named_ns_ = 0;
+};
+
+void announce(const TraceCommand& options, const CodeSource& source, const TraceStart& start) {
+  for (const std::string& note : start.notes) report_note("note: " + note);
+  if (!source.caveat().empty()) report_note("note: " + source.caveat());
+  report_note(fmt::format(
+      "tracing {} method{}, {} of {} compiled bodies by {} ({}); stopped {}; Ctrl-C ends",
+      start.methods, start.methods == 1 ? "" : "s", start.sites, start.bodies,
+      to_string(start.backend), start.backend_reason, duration_text(start.stopped)));
+  if (start.bodies == 0) {
+    report_note("none of them is compiled yet: waiting for the first compiled body");
+  }
+  if (options.json) write_out(started_json(start));
+}
+
+Result<int> trace(const TraceCommand& options) {
+  JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
+  JITSCOPE_ASSIGN(const auto source, open_code_source(process, options.source));
+  TraceOptions trace_options;
+  trace_options.patterns = options.patterns;
+  trace_options.backend = backend_of(options.backend);
+  trace_options.events = !options.count;
+  trace_options.stacks = options.stack && !options.count;
+  trace_options.max_methods = options.max_methods;
+  JITSCOPE_ASSIGN(const auto tracer, Tracer::start(process, *source, trace_options));
+  announce(options, *source, tracer->started());
+
+  CallPrinter printer(options, process, *tracer);
+  const auto on_call = [&](const TracedCall& call) { printer.take(call); };
+  const uint64_t deadline =
+      options.duration > 0 ? monotonic_ns() + static_cast<uint64_t>(options.duration * 1e9)
+                           : UINT64_MAX;
+  bool gone = false;
+  while (interrupts() == 0 && monotonic_ns() < deadline && !printer.full() && !gone) {
+    JITSCOPE_ASSIGN(const bool alive, tracer->step(std::chrono::milliseconds(10), on_call));
+    gone = !alive;
+    if (!printer.flush()) break;
+  }
+  JITSCOPE_ASSIGN(const TraceReport report, tracer->finish(on_call));
+  if (interrupts() > 1) return 0;
+  printer.flush();
+  write_out(options.json ? summary_json(report) : summary_text(report));
+  if (report.target_gone) {
+    report_note("jitscope: the target exited or became another program");
+    return exit_status(ErrorKind::target_gone);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_trace_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<TraceCommand>();
+  CLI::App* command = app.add_subcommand("trace", "The calls of JIT'd methods of a running process");
+  command->add_option("-p,--pid", options->pid, "Process")->required();
+  command->add_option("PATTERN", options->patterns, "Methods, e.g. java.util.HashMap.put")
+      ->required();
+  command->add_flag("--count", options->count, "Only count, in the kernel");
+  command->add_option("--duration", options->duration, "End after this many seconds")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--max-events", options->max_events, "End after this many calls")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--backend", options->backend, "How calls are caught")
+      ->check(CLI::IsMember({"auto", "trampoline", "breakpoint", "inplace"}));
+  command->add_flag("--stack", options->stack, "With the callers");
+  command->add_flag("--json", options->json, "One JSON object a line");
+  command->add_flag("--force", options->source.force,
+                    "Read a perf map in spite of its owner, age or being a link");
+  command->add_option("--map", options->source.map_path, "Read this perf map");
+  command->callback([options, &status] {
+    catch_interrupts();
+    const Result<int> result = trace(*options);
+    status = result ? *result : report_error(result.error());
+  });
+}
+
+}  // namespace jitscope

@@ -1,0 +1,70 @@
+// BodyTracker: looks at a code source when it is time, and says which bodies of the watched methods
+// are new and which are gone. Shared by trace and expose.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "probe/methods.h"
+#include "process/load_watch.h"
+#include "runtimes/code_source.h"
+
+namespace jitscope {
+
+// A body that calls enter: what "alive" means in a coverage.
+[[nodiscard]] bool entered_by_calls(const CodeBody& body);
+
+class BodyTracker {
+ public:
+  BodyTracker(const Process& process, CodeSource& source, MethodSet methods)
+      : process_(process), source_(source), methods_(std::move(methods)) {}
+
+  // First look: selects the methods (loaded ones too), and starts to listen for load events where the
+  // runtime has them. `notes` gets what the user should know.
+  Status start(std::vector<std::string>& notes);
+
+  struct Found {
+    CodeBody body;
+    size_t method = 0;
+  };
+  struct Change {
+    std::vector<Found> appeared;
+    // Keys (entry address, version) that are no longer entered by calls.
+    std::vector<std::pair<uint64_t, uint64_t>> gone;
+  };
+  // True when a load event or the clock asks for a look.
+  bool due();
+  // Looks now. A body is reported once, those with a not_probeable reason at every look.
+  Result<Change> look();
+  // Report this body again at the next look (it could not be dealt with yet), and look soon.
+  void retry(const CodeBody& body);
+
+  // Bodies of a method that are entered by calls now.
+  [[nodiscard]] uint64_t alive(size_t method) const;
+  [[nodiscard]] const Snapshot& snapshot() const { return snapshot_; }
+  [[nodiscard]] MethodSet& methods() { return methods_; }
+  [[nodiscard]] const MethodSet& methods() const { return methods_; }
+  [[nodiscard]] bool follows_loads() const { return watch_ != nullptr; }
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;
+  [[nodiscard]] static Key key_of(const CodeBody& body) { return {body.address, body.version}; }
+
+  const Process& process_;
+  CodeSource& source_;
+  MethodSet methods_;
+  Snapshot snapshot_;
+  std::unique_ptr<LoadWatch> watch_;
+  std::map<Key, size_t> known_;  // bodies reported and still alive -> method
+  std::vector<uint64_t> alive_;
+  uint64_t last_look_ns_ = 0;
+  bool soon_ = false;
+  bool fresh_ = false;  // snapshot_ is start()'s own and was not looked at yet
+};
+
+}  // namespace jitscope

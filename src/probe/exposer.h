@@ -1,0 +1,61 @@
+// Exposer: lends methods to other tools. Every method gets one probe point with a symbol in a live ELF
+// image of the target; all its bodies, also those compiled later, lead their calls through it.
+//
+// The probe point is `nop4; ret`, called from the body's slot with the registers as they were at the
+// method's entry: arguments in registers are where the calling convention has them; the stack pointer
+// is 8 below its value at the entry.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "process/process.h"
+#include "runtimes/code_source.h"
+
+namespace jitscope {
+
+struct ExposeOptions {
+  std::vector<std::string> patterns;
+  size_t max_methods = 100;
+};
+
+struct ExposedMethod {
+  std::string method;
+  std::string symbol;
+  std::string alias;
+  std::string file;      // as tools here open it
+  uint64_t offset = 0;   // of the probe instruction in the file
+  size_t bodies = 0;     // alive now
+  size_t sites = 0;      // of those, leading through the probe point
+  std::vector<std::string> reasons;  // why some do not
+  // Ready-made command lines.
+  std::string bpftrace;
+  std::string perf_probe;   // "" where perf probe cannot be used
+  std::string perf_record;
+  std::string tracefs;
+};
+
+class Exposer {
+ public:
+  static Result<std::unique_ptr<Exposer>> start(const Process& process, CodeSource& source,
+                                                const ExposeOptions& options);
+  virtual ~Exposer() = default;  // puts back, unless keep() was called
+
+  [[nodiscard]] virtual std::vector<ExposedMethod> exposed() const = 0;
+  // Base address of the image in the target, and its file as the target names it.
+  [[nodiscard]] virtual uint64_t base() const = 0;
+  [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
+  [[nodiscard]] virtual std::chrono::nanoseconds stopped() const = 0;
+
+  // Looks for new bodies when it is time. False when the target is gone.
+  virtual Result<bool> step() = 0;
+  // Puts the entries back and takes the file away; how many entries.
+  virtual Result<size_t> finish() = 0;
+  // Leaves everything in place.
+  virtual void keep() = 0;
+};
+
+}  // namespace jitscope

@@ -1,0 +1,51 @@
+// Site: one address where a probe is, or was, or could not be placed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "code/code_body.h"
+#include "process/surgery.h"
+
+namespace jitscope {
+
+enum class Backend : uint8_t { trampoline, breakpoint, inplace };
+
+constexpr std::string_view to_string(Backend backend) {
+  switch (backend) {
+    case Backend::trampoline:
+      return "trampoline";
+    case Backend::breakpoint:
+      return "breakpoint";
+    case Backend::inplace:
+      return "inplace";
+  }
+  return "?";
+}
+
+// What a backend needs to know to place one site.
+struct SiteRequest {
+  uint32_t id = 0;
+  CodeBody body;
+  uint64_t common = 0;  // trampoline: address of the method's shared probe point, 0 = own nop
+};
+
+struct SiteOutcome {
+  bool placed = false;
+  // The body had changed or a thread was in the way: worth another try after the next look.
+  bool retry = false;
+  std::string reason;  // why not placed
+};
+
+// What a trampoline has to remember to be taken away.
+struct PlacedJump {
+  uint32_t id = 0;
+  uint64_t entry = 0;
+  uint64_t slot = 0;
+  Bytes original;  // the covered bytes
+  Bytes jump;      // ours
+};
+
+}  // namespace jitscope

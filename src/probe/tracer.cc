@@ -1,0 +1,403 @@
+// The tracer: tracker (which bodies) -> backends (where) -> session (hits) -> report.
+
+#include "probe/tracer.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "base/clock.h"
+#include "probe/body_tracker.h"
+#include "probe/code_range.h"
+#include "probe/eligibility.h"
+#include "probe/inplace.h"
+#include "probe/trampolines.h"
+#include "probe_shared.h"
+
+namespace jitscope {
+namespace {
+
+constexpr size_t breakpoint_registers = 4;
+
+struct SiteState {
+  uint32_t id = 0;
+  size_t method = 0;
+  CodeBody body;
+  Backend backend = Backend::trampoline;
+  bool placed = false;
+  bool active = false;
+  std::string reason;
+  uint64_t since_ns = 0;
+  uint64_t until_ns = 0;
+};
+
+class LiveTracer final : public Tracer {
+ public:
+  LiveTracer(const Process& process, CodeSource& source, const TraceOptions& options,
+             MethodSet methods)
+      : process_(process),
+        source_(source),
+        options_(options),
+        tracker_(process, source, std::move(methods)),
+        trampolines_(process),
+        inplace_(process) {}
+
+  ~LiveTracer() override {
+    if (!finished_) (void)finish({});
+  }
+
+  Status begin();
+
+  [[nodiscard]] const TraceStart& started() const override { return start_; }
+  [[nodiscard]] const MethodSet& methods() const override { return tracker_.methods(); }
+  [[nodiscard]] const Snapshot& snapshot() const override { return tracker_.snapshot(); }
+  Result<bool> step(std::chrono::milliseconds wait,
+                    const std::function<void(const TracedCall&)>& on_call) override;
+  Result<TraceReport> finish(const std::function<void(const TracedCall&)>& on_call) override;
+
+ private:
+  Status choose_backend();
+  Status refuse_too_many_breakpoints(const BodyTracker::Change& change) const;
+  Status take(BodyTracker::Change change);
+  Status place(std::vector<SiteState*> sites, Backend backend);
+  Result<std::vector<SiteOutcome>> place_by(Backend backend, std::span<const SiteRequest> requests);
+  Result<std::vector<SiteOutcome>> place_breakpoints(std::span<const SiteRequest> requests);
+  void retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone);
+  [[nodiscard]] size_t active_breakpoints() const;
+  [[nodiscard]] bool target_gone();
+  Result<size_t> poll_events(std::chrono::milliseconds wait,
+                             const std::function<void(const TracedCall&)>& on_call);
+  MethodReport report_method(size_t method) const;
+
+  const Process& process_;
+  CodeSource& source_;
+  TraceOptions options_;
+  BodyTracker tracker_;
+  // The session is declared before the images: sites lose their probes only after their jumps.
+  std::unique_ptr<BpfSession> session_;
+  Trampolines trampolines_;
+  InplacePages inplace_;
+  Backend backend_ = Backend::trampoline;
+  bool automatic_ = true;
+  TraceStart start_;
+  std::deque<SiteState> sites_;
+  uint64_t last_identity_check_ns_ = 0;
+  bool gone_ = false;
+  bool finished_ = false;
+};
+
+Status LiveTracer::choose_backend() {
+  automatic_ = !options_.backend.has_value();
+  backend_ = options_.backend.value_or(source_.code_is_fixed() ? Backend::trampoline
+                                                               : Backend::breakpoint);
+  if (automatic_) {
+    start_.backend_reason = source_.code_is_fixed() ? "the runtime's code does not move"
+                                                    : source_.movable_reason();
+    return {};
+  }
+  start_.backend_reason = "asked for";
+  if (backend_ != Backend::breakpoint && !source_.code_is_fixed()) {
+    return fail(ErrorKind::not_possible,
+                fmt::format("the {} backend changes code, and here that is not safe: {}",
+                            to_string(backend_), source_.movable_reason()),
+                {}, "use --backend breakpoint");
+  }
+  return {};
+}
+
+Status LiveTracer::refuse_too_many_breakpoints(const BodyTracker::Change& change) const {
+  if (backend_ != Backend::breakpoint || change.appeared.size() <= breakpoint_registers) return {};
+  return fail(ErrorKind::not_possible,
+              fmt::format("{} bodies match and the CPU has {} breakpoint registers",
+                          change.appeared.size(), breakpoint_registers),
+              {},
+              source_.code_is_fixed() ? "narrow the pattern, or use --backend trampoline"
+                                      : fmt::format("narrow the pattern (a trampoline is not safe: {})",
+                                                    source_.movable_reason()));
+}
+
+Status LiveTracer::begin() {
+  JITSCOPE_TRY(choose_backend());
+  JITSCOPE_TRY(tracker_.start(start_.notes));
+  JITSCOPE_ASSIGN(BodyTracker::Change change, tracker_.look());
+  JITSCOPE_TRY(refuse_too_many_breakpoints(change));
+  SessionOptions session_options;
+  session_options.events = options_.events;
+  session_options.stacks = options_.stacks;
+  JITSCOPE_ASSIGN(session_, BpfSession::open(process_, session_options));
+  JITSCOPE_TRY(take(std::move(change)));
+
+  start_.methods = tracker_.methods().size();
+  for (size_t i = 0; i < start_.methods; ++i) start_.bodies += tracker_.alive(i);
+  std::map<std::string, size_t> reasons;
+  for (const SiteState& site : sites_) {
+    if (site.placed) {
+      ++start_.sites;
+    } else if (!site.reason.empty()) {
+      ++reasons[site.reason];
+    }
+  }
+  for (const auto& [reason, count] : reasons) {
+    start_.notes.push_back(
+        fmt::format("{} bod{} not probed: {}", count, count == 1 ? "y" : "ies", reason));
+  }
+  start_.backend = backend_;
+  start_.stopped = trampolines_.stopped() + inplace_.stopped();
+  return {};
+}
+
+size_t LiveTracer::active_breakpoints() const {
+  return static_cast<size_t>(std::ranges::count_if(sites_, [](const SiteState& site) {
+    return site.active && site.backend == Backend::breakpoint;
+  }));
+}
+
+Result<std::vector<SiteOutcome>> LiveTracer::place_breakpoints(
+    std::span<const SiteRequest> requests) {
+  std::vector<SiteOutcome> outcomes(requests.size());
+  size_t used = active_breakpoints();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const CodeBody& body = requests[i].body;
+    Bytes entry(16);
+    if (body.entry == 0 || !process_.memory().read(body.entry, entry)) entry.clear();
+    outcomes[i].reason = why_not(body, entry, Backend::breakpoint);
+    if (!outcomes[i].reason.empty()) continue;
+    if (used >= breakpoint_registers) {
+      outcomes[i].reason = "all 4 breakpoint registers of the CPU are in use";
+      continue;
+    }
+    Status status = session_->add_breakpoint(requests[i].id, body.entry, hit_check_of(body));
+    if (status) {
+      outcomes[i].placed = true;
+      ++used;
+    } else if (status.error().kind == ErrorKind::not_permitted) {
+      return fail(std::move(status.error()));
+    } else {
+      outcomes[i].reason = to_string(status.error());
+    }
+  }
+  return outcomes;
+}
+
+Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
+                                                      std::span<const SiteRequest> requests) {
+  auto register_uprobe = [&](uint32_t id, const std::string& file, uint64_t offset) {
+    return session_->add_uprobe(id, file, offset, HitCheck{});
+  };
+  switch (backend) {
+    case Backend::breakpoint:
+      return place_breakpoints(requests);
+    case Backend::inplace:
+      return inplace_.place(requests, register_uprobe);
+    case Backend::trampoline:
+      break;
+  }
+  if (!trampolines_.prepared()) {
+    JITSCOPE_ASSIGN(const auto maps, process_.maps());
+    const auto [low, high] =
+        code_range_around(requests.front().body.entry, tracker_.snapshot(), maps);
+    JITSCOPE_TRY(trampolines_.prepare(low, high));
+  }
+  return trampolines_.place(requests, register_uprobe);
+}
+
+Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
+  std::vector<SiteRequest> requests;
+  for (const SiteState* site : sites) requests.push_back({site->id, site->body, 0});
+  JITSCOPE_ASSIGN(const std::vector<SiteOutcome> outcomes, place_by(backend, requests));
+  const uint64_t now = monotonic_ns();
+  std::vector<SiteState*> fall_back;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    SiteState& site = *sites[i];
+    site.backend = backend;
+    site.placed = site.active = outcomes[i].placed;
+    site.reason = outcomes[i].reason;
+    if (outcomes[i].placed) {
+      site.since_ns = now;
+      continue;
+    }
+    session_->remove(site.id);
+    if (outcomes[i].retry) {
+      tracker_.retry(site.body);
+    } else if (automatic_ && backend == Backend::trampoline && site.body.not_probeable.empty()) {
+      fall_back.push_back(&site);
+    }
+  }
+  if (fall_back.empty()) return {};
+  std::map<SiteState*, std::string> first_reason;
+  for (SiteState* site : fall_back) first_reason[site] = site->reason;
+  JITSCOPE_TRY(place(fall_back, Backend::breakpoint));
+  for (SiteState* site : fall_back) {
+    if (!site->placed) site->reason = fmt::format("{}; {}", first_reason[site], site->reason);
+  }
+  return {};
+}
+
+void LiveTracer::retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone) {
+  const uint64_t now = monotonic_ns();
+  for (SiteState& site : sites_) {
+    if (!site.active) continue;
+    const std::pair key{site.body.address, site.body.version};
+    if (std::ranges::find(gone, key) == gone.end()) continue;
+    // The jump, if any is left, leads into a slot that goes on working; withdraw() looks at it again.
+    session_->remove(site.id);
+    site.active = false;
+    site.until_ns = now;
+  }
+}
+
+Status LiveTracer::take(BodyTracker::Change change) {
+  retire(change.gone);
+  std::vector<SiteState*> fresh;
+  for (BodyTracker::Found& found : change.appeared) {
+    SiteState* site = nullptr;
+    // A body that could not be placed before comes again: it keeps its number.
+    for (SiteState& known : sites_) {
+      if (!known.placed && known.body.address == found.body.address &&
+          known.body.version == found.body.version) {
+        site = &known;
+      }
+    }
+    if (site == nullptr) {
+      site = &sites_.emplace_back();
+      site->id = static_cast<uint32_t>(sites_.size() - 1);
+    }
+    site->method = found.method;
+    site->body = std::move(found.body);
+    fresh.push_back(site);
+  }
+  if (fresh.empty()) return {};
+  return place(std::move(fresh), backend_);
+}
+
+bool LiveTracer::target_gone() {
+  if (gone_) return true;
+  pollfd handle = {process_.pidfd(), POLLIN, 0};
+  if (process_.pidfd() >= 0 && ::poll(&handle, 1, 0) > 0) gone_ = true;
+  const uint64_t now = monotonic_ns();
+  if (!gone_ && now - last_identity_check_ns_ > 100'000'000U) {
+    last_identity_check_ns_ = now;
+    gone_ = !process_.check_same().has_value();
+  }
+  return gone_;
+}
+
+Result<size_t> LiveTracer::poll_events(std::chrono::milliseconds wait,
+                                       const std::function<void(const TracedCall&)>& on_call) {
+  return session_->poll(wait, [&](const CallEvent& event) {
+    if (!on_call || event.call->site >= sites_.size()) return;
+    const SiteState& site = sites_[event.call->site];
+    on_call({site.method, &site.body, event});
+  });
+}
+
+Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
+                              const std::function<void(const TracedCall&)>& on_call) {
+  JITSCOPE_TRY(poll_events(wait, on_call));
+  if (target_gone()) return false;
+  if (!tracker_.due()) return true;
+  auto change = tracker_.look();
+  Status status = change ? take(std::move(*change)) : Status(fail(std::move(change.error())));
+  if (!status) {
+    // An error while the target dies is not news; any other leaves the sites that are there at work.
+    last_identity_check_ns_ = 0;
+    if (status.error().kind == ErrorKind::target_gone || target_gone()) {
+      gone_ = true;
+      return false;
+    }
+    const std::string text = to_string(status.error());
+    if (std::ranges::find(start_.notes, text) == start_.notes.end()) start_.notes.push_back(text);
+  }
+  return true;
+}
+
+MethodReport LiveTracer::report_method(size_t method) const {
+  MethodReport report;
+  report.method = tracker_.methods().display(method);
+  report.raw = tracker_.methods().name(method).raw;
+  bool v8_stack = false;
+  for (const SiteState& site : sites_) {
+    if (site.method != method) continue;
+    SiteReport each;
+    each.address = site.body.entry;
+    each.tier = site.body.tier;
+    each.backend = site.backend;
+    each.placed = site.placed;
+    each.reason = site.reason;
+    each.since_ns = site.since_ns;
+    each.until_ns = site.until_ns;
+    if (site.placed) {
+      each.counts = session_->counts(site.id);
+      if (report.since_ns == 0 || site.since_ns < report.since_ns) report.since_ns = site.since_ns;
+      if (site.active) ++report.bodies_probed;
+    }
+    report.calls += each.counts.calls;
+    report.lost += each.counts.lost;
+    report.stale += each.counts.stale;
+    report.redispatched += each.counts.redispatched;
+    v8_stack |= site.body.convention == CallConvention::v8_x86_64;
+    report.sites.push_back(std::move(each));
+  }
+  report.bodies_alive = tracker_.alive(method);
+  report.interpreted_only = report.bodies_alive == 0 && source_.knows_loaded_methods();
+  report.not_seen = {"interpreted calls", "calls inlined into other bodies"};
+  if (source_.kind() == SourceKind::hotspot_memory || v8_stack) {
+    report.not_seen.emplace_back("calls of a body before its since_ns");
+  }
+  return report;
+}
+
+Result<TraceReport> LiveTracer::finish(const std::function<void(const TracedCall&)>& on_call) {
+  finished_ = true;
+  TraceReport report;
+  report.target_gone = target_gone();
+  if (!report.target_gone) {
+    // Who is alive at the end; nothing is placed any more.
+    if (auto change = tracker_.look(); change) retire(change->gone);
+  }
+  Status restored;
+  if (!report.target_gone && trampolines_.prepared()) {
+    auto count = trampolines_.withdraw();
+    if (count) {
+      report.entries_restored = *count;
+    } else if (target_gone() || count.error().kind == ErrorKind::target_gone) {
+      report.target_gone = true;
+    } else {
+      restored = fail(std::move(count.error()));
+    }
+  }
+  if (session_) {
+    (void)poll_events(std::chrono::milliseconds(0), on_call);
+    for (const SiteState& site : sites_) session_->remove(site.id);
+    (void)poll_events(std::chrono::milliseconds(0), on_call);
+    for (size_t i = 0; i < tracker_.methods().size(); ++i) {
+      report.methods.push_back(report_method(i));
+    }
+  }
+  // An image whose jumps could not be taken back keeps its file: undo and other tools need it.
+  if (restored && trampolines_.prepared()) trampolines_.unlink_file();
+  report.stopped = trampolines_.stopped() + inplace_.stopped();
+  report.longest_stop = std::max(trampolines_.longest_stop(), inplace_.stopped());
+  for (const std::string& note : start_.notes) report.notes.push_back(note);
+  if (!restored) {
+    report.notes.push_back(fmt::format("entries were not put back: {}", to_string(restored.error())));
+    return fail(std::move(restored.error()));
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tracer>> Tracer::start(const Process& process, CodeSource& source,
+                                              const TraceOptions& options) {
+  JITSCOPE_ASSIGN(auto patterns, parse_patterns(options.patterns));
+  auto tracer = std::make_unique<LiveTracer>(process, source, options,
+                                             MethodSet(std::move(patterns), options.max_methods));
+  JITSCOPE_TRY(tracer->begin());
+  return tracer;
+}
+
+}  // namespace jitscope

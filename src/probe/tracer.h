@@ -1,0 +1,108 @@
+// Tracer: watches the calls of some methods of one process, through all their bodies as they come and
+// go, until finish().
+//
+//   start()  selects the methods, plans and places the sites
+//   step()   hands events over, and looks for new and freed bodies when it is time
+//   finish() puts everything back and gives the summary; also called by the destructor
+//
+// One thread only (it becomes the ptrace tracer during a stop). The process and the source outlive it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "probe/methods.h"
+#include "probe/site.h"
+#include "process/bpf_session.h"
+#include "runtimes/code_source.h"
+
+namespace jitscope {
+
+struct TraceOptions {
+  std::vector<std::string> patterns;
+  std::optional<Backend> backend;  // nullopt: auto
+  bool events = true;              // false: only count
+  bool stacks = false;
+  size_t max_methods = 100;
+};
+
+// A site as the summary shows it.
+struct SiteReport {
+  uint64_t address = 0;
+  Tier tier = Tier::unknown;
+  Backend backend = Backend::trampoline;
+  bool placed = false;
+  std::string reason;     // why not placed
+  uint64_t since_ns = 0;  // CLOCK_MONOTONIC: watched from here on
+  uint64_t until_ns = 0;  // 0: to the end
+  SiteCounts counts;
+};
+
+struct MethodReport {
+  std::string method;
+  std::string raw;
+  uint64_t calls = 0;
+  uint64_t lost = 0;
+  uint64_t stale = 0;
+  uint64_t redispatched = 0;
+  uint64_t since_ns = 0;  // when the first of its sites was in place; 0: none ever was
+  std::vector<SiteReport> sites;
+  uint64_t bodies_alive = 0;   // entered by calls, at the end
+  uint64_t bodies_probed = 0;  // of those
+  bool interpreted_only = false;
+  std::vector<std::string> not_seen;  // what the count cannot include
+};
+
+struct TraceReport {
+  std::vector<MethodReport> methods;
+  std::chrono::nanoseconds stopped{0};  // all stops together
+  std::chrono::nanoseconds longest_stop{0};
+  size_t entries_restored = 0;
+  bool target_gone = false;
+  std::vector<std::string> notes;
+};
+
+struct TracedCall {
+  size_t method = 0;
+  const CodeBody* body = nullptr;
+  CallEvent event;
+};
+
+// What start() found, for the first line of output.
+struct TraceStart {
+  size_t methods = 0;
+  size_t bodies = 0;  // alive, entered by calls
+  size_t sites = 0;   // placed
+  Backend backend = Backend::trampoline;
+  std::string backend_reason;       // why this backend, for auto
+  std::vector<std::string> notes;   // unmatched patterns, refused sites, ...
+  std::chrono::nanoseconds stopped{0};
+};
+
+class Tracer {
+ public:
+  static Result<std::unique_ptr<Tracer>> start(const Process& process, CodeSource& source,
+                                               const TraceOptions& options);
+  virtual ~Tracer() = default;
+
+  [[nodiscard]] virtual const TraceStart& started() const = 0;
+  [[nodiscard]] virtual const MethodSet& methods() const = 0;
+
+  // Waits at most `wait` for events. False when the target is gone.
+  virtual Result<bool> step(std::chrono::milliseconds wait,
+                            const std::function<void(const TracedCall&)>& on_call) = 0;
+  // Takes all sites away, hands the remaining events over, and sums up. Once.
+  virtual Result<TraceReport> finish(const std::function<void(const TracedCall&)>& on_call) = 0;
+
+  // The bodies and mappings known now, for naming stacks.
+  [[nodiscard]] virtual const Snapshot& snapshot() const = 0;
+};
+
+}  // namespace jitscope

@@ -1,0 +1,281 @@
+#include "probe/trampolines.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "image/relocate.h"
+#include "probe/eligibility.h"
+
+namespace jitscope {
+namespace {
+
+constexpr uint32_t image_sites = 2048;
+constexpr uint32_t image_text_pages = 512;
+// What a new image really occupies on disk: header, table and the first slots.
+constexpr uint64_t image_space = 512 * 1024;
+constexpr uint64_t slot_bytes = slot_stride;
+constexpr uint64_t common_bytes = 16;
+constexpr size_t body_bytes_for_branches = 4096;
+
+// The bytes of a body from its entry on, as far as they can be read; for many bodies at once.
+std::vector<Bytes> read_bodies(const Process& process, std::span<const SiteRequest> requests) {
+  std::vector<Bytes> bytes(requests.size());
+  std::vector<MemoryReader::Range> ranges;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const CodeBody& body = requests[i].body;
+    if (body.entry < body.address || body.entry - body.address >= body.size) continue;
+    const uint64_t behind = body.size - (body.entry - body.address);
+    bytes[i].resize(std::min<uint64_t>(behind, body_bytes_for_branches));
+    ranges.push_back({body.entry, bytes[i], false});
+  }
+  process.memory().read_many(ranges);
+  size_t next = 0;
+  for (Bytes& each : bytes) {
+    if (each.empty()) continue;
+    if (!ranges[next++].ok) each.clear();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void Trampolines::account(const StopReport& stop) {
+  stopped_ += stop.stopped;
+  longest_stop_ = std::max(longest_stop_, stop.stopped);
+}
+
+Status Trampolines::map_image(uint64_t address) {
+  const ImageIdentity identity{static_cast<uint32_t>(process_.ns_pid()), process_.start_ticks()};
+  auto home = create_image_file(process_, image_space);
+  if (home) {
+    home_ = std::move(*home);
+    JITSCOPE_ASSIGN(LiveImage image, LiveImage::create(std::move(home_.fd), identity, image_sites,
+                                                       image_text_pages));
+    auto report = map_file(process_, home_.path_in_target, address, image.mapped_length());
+    if (!report) return fail(std::move(report.error()));
+    account(*report);
+    image_ = std::move(image);
+    return {};
+  }
+  // No directory will do: a memfd made inside the target. Other tools find it by /proc only.
+  home_ = ImageHome{};
+  home_.passed_over.push_back(home.error().where);
+  std::optional<LiveImage> image;
+  auto fill = [&](const std::string& path) -> Status {
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!fd) return fail(system_error("cannot open the target's memfd", path));
+    JITSCOPE_ASSIGN(image,
+                    LiveImage::create(std::move(fd), identity, image_sites, image_text_pages));
+    return {};
+  };
+  const uint64_t length = live_image_length(image_sites, image_text_pages);
+  auto report = map_memfd(process_, fmt::format("jitscope-{}", process_.ns_pid()), address, length,
+                          fill);
+  if (!report) return fail(std::move(report.error()));
+  account(*report);
+  home_.path_here = fmt::format("/proc/{}/fd/{}", ::getpid(), image->fd());
+  image_ = std::move(image);
+  return {};
+}
+
+Status Trampolines::prepare(uint64_t low, uint64_t high) {
+  if (image_) return {};
+  JITSCOPE_ASSIGN(const auto maps, process_.maps());
+  // (The lock below tells `expose --undo` that a living jitscope works with the image.)
+  const uint64_t length = live_image_length(image_sites, image_text_pages);
+  const uint64_t address = find_gap_near(maps, low, high, length);
+  if (address == 0) {
+    return fail(ErrorKind::not_possible, "no free address range within 2 GB of the code",
+                fmt::format("{:#x}-{:#x}", low, high), "use --backend breakpoint");
+  }
+  Status mapped = map_image(address);
+  if (!mapped) {
+    unlink_file();
+    image_.reset();
+    return mapped;
+  }
+  base_ = address;
+  ::flock(image_->fd(), LOCK_EX | LOCK_NB);
+  return {};
+}
+
+Status Trampolines::verify_in_target(uint64_t offset, std::span<const std::byte> code) {
+  Bytes seen(code.size());
+  JITSCOPE_TRY(process_.memory().read(base_ + offset, seen));
+  if (!std::ranges::equal(seen, code)) {
+    return fail(ErrorKind::not_possible, "the live image's slots do not appear in the target",
+                home_.path_here, "its file system does not keep mappings and file alike");
+  }
+  return {};
+}
+
+Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest> requests,
+                                                    const SlotReady& ready) {
+  std::vector<SiteOutcome> outcomes(requests.size());
+  const std::vector<Bytes> bodies = read_bodies(process_, requests);
+
+  struct Candidate {
+    size_t request;
+    uint64_t offset;
+    Slot slot;
+  };
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    outcomes[i].reason = why_not(requests[i].body, bodies[i], Backend::trampoline);
+    if (outcomes[i].reason.empty()) candidates.push_back({i, 0, {}});
+  }
+  if (candidates.empty()) return outcomes;
+
+  if (image_->record_capacity() - image_->record_count() < candidates.size()) {
+    return fail(ErrorKind::not_possible, "the live image is full", home_.path_here,
+                "stop and start the trace again");
+  }
+  JITSCOPE_ASSIGN(const uint64_t batch, image_->begin_batch(candidates.size() * slot_bytes));
+  Bytes text(candidates.size() * slot_bytes, std::byte{0xcc});
+  uint64_t offset = batch;
+  std::vector<Candidate> built;
+  for (Candidate& candidate : candidates) {
+    const SiteRequest& request = requests[candidate.request];
+    auto slot = build_slot(bodies[candidate.request], request.body.entry, base_ + offset,
+                           request.common);
+    if (!slot) {
+      outcomes[candidate.request].reason = to_string(slot.error());
+      continue;
+    }
+    std::ranges::copy(slot->code, text.begin() + static_cast<ptrdiff_t>(offset - batch));
+    built.push_back({candidate.request, offset, std::move(*slot)});
+    offset += slot_bytes;
+  }
+  if (built.empty()) return outcomes;
+  JITSCOPE_TRY(image_->write_text(batch, text));
+  JITSCOPE_TRY(verify_in_target(batch, text));
+
+  std::vector<Patch> patches;
+  std::vector<ImageSymbol> symbols;
+  std::vector<const Candidate*> patched;
+  for (const Candidate& candidate : built) {
+    const SiteRequest& request = requests[candidate.request];
+    const Bytes& body = bodies[candidate.request];
+    SiteOutcome& outcome = outcomes[candidate.request];
+    auto jump = encode_jump(request.body.entry, base_ + candidate.offset);
+    if (!jump) {
+      outcome.reason = to_string(jump.error());
+      continue;
+    }
+    ImageRecord record;
+    record.entry = request.body.entry;
+    record.slot_offset = candidate.offset;
+    record.original_length = std::min<uint32_t>(candidate.slot.covered, live_image_max_original);
+    std::copy_n(body.begin(), record.original_length, record.original);
+    JITSCOPE_TRY(image_->add_record(record));
+    if (ready) {
+      if (Status status = ready(request.id, home_.path_here, candidate.offset); !status) {
+        outcome.reason = to_string(status.error());
+        continue;
+      }
+    }
+    Patch patch;
+    patch.address = request.body.entry;
+    patch.expected.assign(body.begin(), body.begin() + std::max<ptrdiff_t>(candidate.slot.covered, 8));
+    patch.replacement = std::move(*jump);
+    patch.guards = guards_of(request.body);
+    patch.covered = candidate.slot.instructions > 1 ? candidate.slot.covered : 0;
+    patch.scan_stacks = candidate.slot.instructions > 1;
+    patches.push_back(std::move(patch));
+    patched.push_back(&candidate);
+    symbols.push_back({fmt::format("jitscope.slot.{}.{}", to_string(request.body.tier),
+                                   image_->record_count()),
+                       candidate.offset, candidate.slot.code.size(), false});
+  }
+  if (patches.empty()) return outcomes;
+  JITSCOPE_TRY(image_->add_symbols(symbols));
+  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patches(process_, patches));
+  account(report.stop);
+  for (size_t i = 0; i < patches.size(); ++i) {
+    const SiteRequest& request = requests[patched[i]->request];
+    SiteOutcome& outcome = outcomes[patched[i]->request];
+    switch (report.outcomes[i]) {
+      case PatchOutcome::applied: {
+        outcome.placed = true;
+        const Bytes& body = bodies[patched[i]->request];
+        jumps_.push_back({request.id, request.body.entry, base_ + patched[i]->offset,
+                          Bytes(body.begin(), body.begin() + jump_length), patches[i].replacement});
+        break;
+      }
+      case PatchOutcome::refused_bytes:
+      case PatchOutcome::refused_guard:
+        outcome.retry = true;
+        outcome.reason = "the runtime changed the body just before it was patched";
+        break;
+      case PatchOutcome::refused_thread:
+        outcome.retry = true;
+        outcome.reason = "a thread stood inside its first instructions at every try";
+        break;
+      case PatchOutcome::rolled_back:
+        outcome.retry = true;
+        outcome.reason = "writing another site failed, all were taken back";
+        break;
+    }
+  }
+  return outcomes;
+}
+
+Result<std::vector<uint64_t>> Trampolines::add_common_points(std::span<const CommonPoint> points) {
+  const Bytes point = common_probe_point();
+  JITSCOPE_ASSIGN(const uint64_t batch, image_->begin_batch(points.size() * common_bytes));
+  Bytes text(points.size() * common_bytes, std::byte{0xcc});
+  std::vector<uint64_t> offsets;
+  std::vector<ImageSymbol> symbols;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const uint64_t offset = batch + i * common_bytes;
+    std::ranges::copy(point, text.begin() + static_cast<ptrdiff_t>(i * common_bytes));
+    offsets.push_back(offset);
+    symbols.push_back({points[i].symbol, offset, point.size(), true});
+    if (!points[i].alias.empty() && points[i].alias != points[i].symbol) {
+      symbols.push_back({points[i].alias, offset, point.size(), true});
+    }
+  }
+  JITSCOPE_TRY(image_->write_text(batch, text));
+  JITSCOPE_TRY(verify_in_target(batch, text));
+  JITSCOPE_TRY(image_->add_symbols(symbols));
+  return offsets;
+}
+
+Result<size_t> Trampolines::withdraw(std::span<const uint32_t> ids) {
+  const std::unordered_set<uint32_t> wanted(ids.begin(), ids.end());
+  std::vector<Patch> patches;
+  for (const PlacedJump& jump : jumps_) {
+    if (!wanted.empty() && !wanted.contains(jump.id)) continue;
+    Patch patch;
+    patch.address = jump.entry;
+    patch.expected = jump.jump;
+    patch.replacement = jump.original;
+    patches.push_back(std::move(patch));
+  }
+  if (patches.empty()) return 0;
+  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patches(process_, patches));
+  account(report.stop);
+  size_t restored = 0;
+  for (const PatchOutcome outcome : report.outcomes) {
+    if (outcome == PatchOutcome::applied) ++restored;
+    if (outcome == PatchOutcome::rolled_back) {
+      return fail(ErrorKind::not_possible, "entries could not be written back", home_.path_here,
+                  "try `jitscope expose --undo -p PID`");
+    }
+  }
+  std::erase_if(jumps_, [&](const PlacedJump& jump) {
+    return wanted.empty() || wanted.contains(jump.id);
+  });
+  return restored;
+}
+
+void Trampolines::unlink_file() {
+  if (!home_.path_in_target.empty()) ::unlink(home_.path_here.c_str());
+}
+
+}  // namespace jitscope

@@ -1,0 +1,79 @@
+// Trampolines: the live image of one target and the jumps into it.
+//
+// A batch is: slots written to the image file, checked in the target's memory, registered with the
+// kernel by the caller's hook, and only then the entries patched, in one stop. Each batch starts on a
+// fresh page, slots are never reused or unmapped while the target lives, and an entry is put back only
+// where our own jump still lies (facts behind these rules: docs/how-it-works.md).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "image/live_image.h"
+#include "probe/image_home.h"
+#include "probe/site.h"
+#include "process/process.h"
+
+namespace jitscope {
+
+class Trampolines {
+ public:
+  explicit Trampolines(const Process& process) : process_(process) {}
+
+  // Where a slot's probe instruction lies, for the caller to register a uprobe on.
+  using SlotReady = std::function<Status(uint32_t id, const std::string& file, uint64_t offset)>;
+
+  // Makes and maps the image near the code in [low, high), if there is none yet.
+  Status prepare(uint64_t low, uint64_t high);
+  [[nodiscard]] bool prepared() const { return image_.has_value(); }
+
+  // One outcome a request, in order. `ready` may be empty (expose: other tools attach). Errors are
+  // those that concern all of them (the target is gone, no stop possible); nothing is patched then.
+  Result<std::vector<SiteOutcome>> place(std::span<const SiteRequest> requests,
+                                         const SlotReady& ready);
+
+  // Shared probe points, one a name, with symbols (and aliases); their offsets in the file.
+  struct CommonPoint {
+    std::string symbol;
+    std::string alias;  // "" for none
+  };
+  Result<std::vector<uint64_t>> add_common_points(std::span<const CommonPoint> points);
+
+  // Puts back the entries of these sites (all when `ids` is empty) where our jump still lies. The
+  // slots stay. How many entries were put back.
+  Result<size_t> withdraw(std::span<const uint32_t> ids = {});
+
+  // After withdraw(): takes the file's name away (the mapping stays in the target).
+  void unlink_file();
+
+  [[nodiscard]] uint64_t base() const { return base_; }
+  [[nodiscard]] uint64_t length() const { return image_ ? image_->mapped_length() : 0; }
+  // As this process and other tools here open it; as the target names it ("" for a memfd).
+  [[nodiscard]] const std::string& file_here() const { return home_.path_here; }
+  [[nodiscard]] const std::string& file_in_target() const { return home_.path_in_target; }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return home_.passed_over; }
+  [[nodiscard]] std::chrono::nanoseconds stopped() const { return stopped_; }
+  [[nodiscard]] std::chrono::nanoseconds longest_stop() const { return longest_stop_; }
+  [[nodiscard]] const std::vector<PlacedJump>& jumps() const { return jumps_; }
+
+ private:
+  Status map_image(uint64_t address);
+  void account(const StopReport& stop);
+  Status verify_in_target(uint64_t offset, std::span<const std::byte> code);
+
+  const Process& process_;
+  ImageHome home_;
+  std::optional<LiveImage> image_;
+  uint64_t base_ = 0;
+  std::vector<PlacedJump> jumps_;
+  std::chrono::nanoseconds stopped_{0};
+  std::chrono::nanoseconds longest_stop_{0};
+};
+
+}  // namespace jitscope

@@ -1,0 +1,163 @@
+// BpfSession on libbpf. The objects are embedded as skeletons at build time (bpf/CMakeLists.txt).
+
+#include "process/bpf_session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <vector>
+
+#include "probe.skel.h"
+#include "probe_shared.h"
+#include "process/bpf_support.h"
+#include "process/perf_event.h"
+
+namespace jitscope {
+namespace {
+
+constexpr uint64_t initial_pid_namespace_inode = 0xeffffffcU;  // PROC_PID_INIT_INO
+
+class Session final : public BpfSession {
+ public:
+  Session(pid_t pid, const SessionOptions& options) : pid_(pid), options_(options) {}
+
+  ~Session() override {
+    sites_.clear();
+    if (ring_ != nullptr) ring_buffer__free(ring_);
+    if (object_ != nullptr) probe_bpf__destroy(object_);
+  }
+
+  Status start() {
+    prepare_libbpf();
+    object_ = probe_bpf__open();
+    if (object_ == nullptr) return fail(bpf_error("cannot open the eBPF object", errno));
+    object_->rodata->target_pid = static_cast<unsigned>(pid_);
+    object_->rodata->with_events = options_.events ? 1 : 0;
+    object_->rodata->with_stacks = options_.stacks ? 1 : 0;
+    struct stat info = {};
+    if (::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino != initial_pid_namespace_inode) {
+      object_->rodata->pid_namespace_dev = info.st_dev;
+      object_->rodata->pid_namespace_inode = info.st_ino;
+    }
+    bpf_map__set_max_entries(object_->maps.sites, options_.max_sites);
+    bpf_map__set_max_entries(object_->maps.counts, options_.max_sites);
+    bpf_map__set_max_entries(object_->maps.calls, options_.events ? options_.ring_bytes : 4096);
+    if (const int code = probe_bpf__load(object_); code != 0) {
+      return fail(bpf_error("the kernel does not take the eBPF program", -code));
+    }
+    ring_ = ring_buffer__new(bpf_map__fd(object_->maps.calls), &Session::take_call, this, nullptr);
+    if (ring_ == nullptr) return fail(bpf_error("cannot map the event ring", errno));
+    cpus_ = libbpf_num_possible_cpus();
+    return {};
+  }
+
+  Status add_uprobe(uint32_t site, const std::string& file, uint64_t offset,
+                    const HitCheck& check) override {
+    JITSCOPE_TRY(enable(site, check));
+    JITSCOPE_ASSIGN(UniqueFd event, open_uprobe_event(file, offset, pid_));
+    return attach(site, object_->progs.on_uprobe, std::move(event));
+  }
+
+  Status add_breakpoint(uint32_t site, uint64_t address, const HitCheck& check) override {
+    JITSCOPE_TRY(enable(site, check));
+    JITSCOPE_ASSIGN(auto events, open_breakpoint_events(address));
+    for (UniqueFd& event : events) {
+      if (Status status = attach(site, object_->progs.on_breakpoint, std::move(event)); !status) {
+        remove(site);
+        return status;
+      }
+    }
+    return {};
+  }
+
+  void remove(uint32_t site) override { sites_.erase(site); }
+
+  [[nodiscard]] SiteCounts counts(uint32_t site) const override {
+    std::vector<jitscope_counts> values(static_cast<size_t>(cpus_));
+    SiteCounts sum;
+    if (bpf_map__lookup_elem(object_->maps.counts, &site, sizeof(site), values.data(),
+                             values.size() * sizeof(jitscope_counts), 0) != 0) {
+      return sum;
+    }
+    for (const jitscope_counts& value : values) {
+      sum.calls += value.calls;
+      sum.lost += value.lost;
+      sum.stale += value.stale;
+      sum.redispatched += value.redispatched;
+    }
+    return sum;
+  }
+
+  Result<size_t> poll(std::chrono::milliseconds wait,
+                      const std::function<void(const CallEvent&)>& on_call) override {
+    on_call_ = &on_call;
+    int got = ring_buffer__consume(ring_);
+    if (got == 0 && wait.count() > 0) {
+      // Events come without a wake-up (see the program), so look again after the wait.
+      ring_buffer__poll(ring_, static_cast<int>(wait.count()));
+      got = ring_buffer__consume(ring_);
+    }
+    on_call_ = nullptr;
+    if (got < 0 && got != -EINTR) return fail(system_error("cannot read the event ring", {}, -got));
+    return got < 0 ? 0 : static_cast<size_t>(got);
+  }
+
+ private:
+  Status enable(uint32_t site, const HitCheck& check) {
+    if (site >= options_.max_sites) {
+      return fail(ErrorKind::not_possible, fmt::format("more than {} sites", options_.max_sites),
+                  {}, "trace fewer methods at once");
+    }
+    const jitscope_site value = {check.address, check.value, check.mask,
+                                 check.skip_if_jump ? 1U : 0U, 1U};
+    if (bpf_map__update_elem(object_->maps.sites, &site, sizeof(site), &value, sizeof(value), 0) !=
+        0) {
+      return fail(bpf_error("cannot describe a site to the kernel", errno));
+    }
+    return {};
+  }
+
+  Status attach(uint32_t site, bpf_program* program, UniqueFd event) {
+    bpf_perf_event_opts attach_options = {};
+    attach_options.sz = sizeof(attach_options);
+    attach_options.bpf_cookie = site;
+    // On success the link owns the descriptor, on failure it is still ours.
+    bpf_link* raw = bpf_program__attach_perf_event_opts(program, event.get(), &attach_options);
+    if (raw == nullptr) return fail(bpf_error("cannot attach the eBPF program to a site", errno));
+    (void)event.release();
+    sites_[site].push_back(BpfLink(raw));
+    return {};
+  }
+
+  static int take_call(void* context, void* data, size_t size) {
+    auto* self = static_cast<Session*>(context);
+    if (self->on_call_ == nullptr || size < sizeof(jitscope_call)) return 0;
+    const auto* call = static_cast<const jitscope_call*>(data);
+    const size_t behind = size - sizeof(jitscope_call);
+    const size_t stack = call->stack_bytes < behind ? call->stack_bytes : behind;
+    (*self->on_call_)({call, {static_cast<const std::byte*>(data) + sizeof(jitscope_call), stack}});
+    return 0;
+  }
+
+  pid_t pid_;
+  SessionOptions options_;
+  probe_bpf* object_ = nullptr;
+  ring_buffer* ring_ = nullptr;
+  int cpus_ = 1;
+  std::map<uint32_t, std::vector<BpfLink>> sites_;
+  const std::function<void(const CallEvent&)>* on_call_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BpfSession>> BpfSession::open(const Process& process,
+                                                     const SessionOptions& options) {
+  auto session = std::make_unique<Session>(process.pid(), options);
+  JITSCOPE_TRY(session->start());
+  return session;
+}
+
+}  // namespace jitscope

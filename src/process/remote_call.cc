@@ -1,0 +1,156 @@
+// run_remote_calls: borrows one thread for a stub of system calls.
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "process/borrowed_thread.h"
+#include "process/padding.h"
+#include "process/stack_scan.h"
+#include "process/stub.h"
+#include "process/surgery.h"
+#include "process/tasks.h"
+#include "process/thread_stop.h"
+#include "process/tracer.h"
+#include "process/write_memory.h"
+
+namespace jitscope {
+namespace {
+
+class RemoteRunner {
+ public:
+  RemoteRunner(const Process& process, std::span<const RemoteCall> calls, bool stop_all,
+               const std::function<Status()>& before, const StopOptions& options)
+      : process_(process), calls_(calls), stop_all_(stop_all), before_(before), options_(options) {
+    report_.stop.stops = 0;
+  }
+
+  Result<RemoteReport> run() {
+    JITSCOPE_ASSIGN(const uint64_t needed, stub_size(calls_));
+    JITSCOPE_ASSIGN(const auto maps, process_.maps());
+    JITSCOPE_ASSIGN(const auto places, find_padding(process_, maps, needed));
+    Error last{ErrorKind::not_possible, "no thread of the target can be borrowed now",
+               fmt::format("pid {}", process_.pid()), "nothing was changed: try again", 0};
+    unsigned late = 0;
+    for (unsigned attempt = 0; attempt <= options_.retries; ++attempt) {
+      if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const Padding& place = places[attempt % places.size()];
+      // Where an earlier stub is left, only a full stop tells whether a thread is still in it.
+      const bool everyone = stop_all_ || place.leftover != 0;
+      auto stop = everyone ? ThreadStop::all(process_, options_.stop_timeout) : stop_one(attempt);
+      if (!stop) {
+        const bool asleep = stop.error().system_errno == ETIMEDOUT;
+        late += asleep ? 1 : 0;
+        if (!everyone && stop.error().kind != ErrorKind::not_permitted && late < 3) {
+          last = std::move(stop.error());  // that thread exited, or sleeps: another one
+          continue;
+        }
+        return fail(std::move(stop.error()));
+      }
+      const Result<bool> done = in_stop(*stop, place);
+      report_.stop.stopped += stop->resume();
+      report_.stop.threads = static_cast<unsigned>(stop->threads().size());
+      report_.stop.restarted_calls += stop->restarted_calls();
+      ++report_.stop.stops;
+      if (!done) return fail(done.error());
+      if (*done) return std::move(report_);
+    }
+    return fail(std::move(last));
+  }
+
+ private:
+  Result<ThreadStop> stop_one(unsigned attempt) {
+    // The leader first; the others when it is gone, asleep or not fit.
+    std::vector<pid_t> tids = list_threads(process_.pid());
+    std::erase_if(tids, [&](pid_t tid) {
+      const auto stat = read_task_stat(process_.pid(), tid);
+      return !stat || stat->state == 'Z' || stat->state == 'X' || stat->state == 'D';
+    });
+    if (tids.empty()) {
+      return fail(process_.alive() ? ErrorKind::not_possible : ErrorKind::target_gone,
+                  process_.alive() ? "every thread is in uninterruptible sleep or exiting"
+                                   : fmt::format("process {} has exited", process_.pid()),
+                  fmt::format("pid {}", process_.pid()));
+    }
+    return ThreadStop::one(process_, tids[attempt % tids.size()], options_.stop_timeout);
+  }
+
+  // False: nothing done, try another thread or place.
+  Result<bool> in_stop(ThreadStop& stop, const Padding& place) {
+    JITSCOPE_TRY(check_address_space(process_));
+    if (!padding_unchanged(process_, place)) return false;
+    if (place.leftover != 0) {
+      const CodeRange old{place.address, place.address + place.leftover};
+      if (any_thread_at(stop.threads(), old)) return false;
+      if (StackScan(process_, stop.threads()).points_into(old)) return false;
+    }
+    StoppedThread* thread = choose(stop.threads());
+    if (thread == nullptr) return false;
+    JITSCOPE_TRY(allow_system_calls(*thread));
+    if (before_) JITSCOPE_TRY(before_());
+    JITSCOPE_TRY(run_on(*thread, place));
+    return true;
+  }
+
+  // A thread in a system call before one in the midst of its own code; the leader before others.
+  StoppedThread* choose(std::span<StoppedThread> threads) const {
+    StoppedThread* best = nullptr;
+    int best_score = 0;
+    for (StoppedThread& thread : threads) {
+      const int score = !may_be_borrowed(process_, thread)
+                            ? 0
+                            : (in_system_call(thread.registers) || thread.repaired ? 4 : 2) +
+                                  (thread.group_stopped ? 0 : 8) +
+                                  (thread.tid == process_.pid() ? 1 : 0);
+      if (score > best_score) {
+        best = &thread;
+        best_score = score;
+      }
+    }
+    return best;
+  }
+
+  Status run_on(StoppedThread& thread, const Padding& place) {
+    const Registers back = before_system_call(thread.registers);
+    JITSCOPE_ASSIGN(Bytes stub, assemble_stub(calls_, place.address, back));
+    const uint64_t size = std::max<uint64_t>(stub.size(), place.leftover);
+    // One write within one page, over all of a stub that was there: whole at every moment.
+    Bytes image = stub;
+    image.resize(size);
+    JITSCOPE_TRY(write_memory(process_, place.address, image));
+    BorrowedThread borrowed(process_, thread, CodeRange{place.address, place.address + size});
+    const Status made = borrowed.run(calls_, place.address + kStubEntry, options_, report_.results);
+    if (borrowed.out_of_stub()) {
+      const Status cleared = write_memory(process_, place.address, Bytes(size));
+      if (made && !cleared) return cleared;
+    }
+    return made;
+  }
+
+  const Process& process_;
+  std::span<const RemoteCall> calls_;
+  bool stop_all_;
+  const std::function<Status()>& before_;
+  const StopOptions& options_;
+  RemoteReport report_;
+};
+
+}  // namespace
+
+Result<RemoteReport> run_remote_calls(const Process& process, std::span<const RemoteCall> calls,
+                                      bool stop_all, const std::function<Status()>& before,
+                                      const StopOptions& options) {
+  if (calls.empty()) return fail(ErrorKind::usage, "no remote call given");
+  JITSCOPE_TRY(check_target(process));
+  Result<RemoteReport> result;
+  as_tracer(process.pid(),
+            [&] { result = RemoteRunner(process, calls, stop_all, before, options).run(); });
+  return result;
+}
+
+}  // namespace jitscope

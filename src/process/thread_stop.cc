@@ -1,0 +1,250 @@
+// Seize, interrupt, collect, resume. See ptrace(2) for the kinds of stops.
+#include "process/thread_stop.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "process/tasks.h"
+
+namespace jitscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
+
+Error seize_refused(pid_t pid, pid_t tid, int code) {
+  if (const auto stat = read_task_stat(pid, tid); stat && (stat->flags & kKernelThread) != 0) {
+    return Error{ErrorKind::not_possible,
+                 fmt::format("process {} ({}) is a kernel thread", pid, stat->comm),
+                 fmt::format("pid {}", pid), "kernel threads run no code of a program", code};
+  }
+  const auto status = read_status(tid);
+  if (status && status->tracer_pid != 0) {
+    const auto tracer = read_status(status->tracer_pid);
+    return Error{ErrorKind::not_permitted,
+                 fmt::format("process {} ({}) is already traced by process {}{}", pid, status->name,
+                             status->tracer_pid, tracer ? fmt::format(" ({})", tracer->name) : ""),
+                 fmt::format("tid {}", tid),
+                 "a process can have one tracer only: let that one detach first", code};
+  }
+  return permission_error("stopping threads", pid, code).at(fmt::format("tid {}", tid));
+}
+
+// A signal that the thread would be given next may be why its call said EINTR.
+bool signal_pending(pid_t tid, bool whatever_mask) {
+  uint64_t blocked = 0;
+  if (!whatever_mask && ::ptrace(PTRACE_GETSIGMASK, tid, sizeof(blocked), &blocked) != 0) {
+    return true;
+  }
+  for (const uint32_t flags : {0U, static_cast<uint32_t>(PTRACE_PEEKSIGINFO_SHARED)}) {
+    std::array<siginfo_t, 16> infos{};
+    __ptrace_peeksiginfo_args arguments{};
+    arguments.flags = flags;
+    arguments.nr = static_cast<int>(infos.size());
+    const long count = ::ptrace(PTRACE_PEEKSIGINFO, tid, &arguments, infos.data());
+    if (count < 0 || count == static_cast<long>(infos.size())) return true;  // cannot tell
+    for (long i = 0; i < count; ++i) {
+      const int number = infos[static_cast<size_t>(i)].si_signo;
+      if (number >= 1 && number <= 64 &&
+          ((blocked >> static_cast<unsigned>(number - 1)) & 1U) == 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+ThreadEvent classify(const siginfo_t& info) {
+  using Kind = ThreadEvent::Kind;
+  if (info.si_pid == 0) return {};
+  if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
+    return {Kind::gone, 0};
+  }
+  const int signal = info.si_status & 0xff;
+  const int event = info.si_status >> 8;
+  if (event == PTRACE_EVENT_STOP) {
+    return {signal == SIGTRAP ? Kind::trap : Kind::group_stop, signal};
+  }
+  if (signal == (SIGTRAP | 0x80)) return {Kind::system_call, 0};
+  return {Kind::signal, signal};
+}
+
+}  // namespace
+
+ThreadEvent poll_thread(pid_t tid, bool leader) {
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(tid);
+  const int options = WSTOPPED | WNOHANG | __WALL | (leader ? 0 : WEXITED);
+  if (::waitid(P_PID, id, &info, options) != 0) return {ThreadEvent::Kind::gone, 0};
+  if (info.si_pid == 0 && leader) {
+    // WNOWAIT: the parent, which may be this process, still wants the exit status.
+    if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) {
+      return {ThreadEvent::Kind::gone, 0};
+    }
+  }
+  return classify(info);
+}
+
+ThreadEvent wait_thread(pid_t tid, bool leader, Clock::time_point deadline) {
+  for (unsigned round = 0;; ++round) {
+    const ThreadEvent event = poll_thread(tid, leader);
+    if (event.kind != ThreadEvent::Kind::nothing || Clock::now() > deadline) return event;
+    if (round < 200) {
+      ::sched_yield();
+    } else {
+      ::usleep(50);
+    }
+  }
+}
+
+ThreadStop::ThreadStop(ThreadStop&& other) noexcept
+    : process_(other.process_),
+      waiting_(std::move(other.waiting_)),
+      threads_(std::move(other.threads_)),
+      began_(other.began_),
+      lasted_(other.lasted_),
+      restarted_calls_(other.restarted_calls_),
+      resumed_(std::exchange(other.resumed_, true)) {}
+
+Result<ThreadStop> ThreadStop::all(const Process& process, std::chrono::milliseconds timeout) {
+  ThreadStop stop(process);
+  JITSCOPE_TRY(stop.hold(list_threads(process.pid()), true, timeout));
+  return stop;
+}
+
+Result<ThreadStop> ThreadStop::one(const Process& process, pid_t tid,
+                                   std::chrono::milliseconds timeout) {
+  ThreadStop stop(process);
+  const std::array<pid_t, 1> tids = {tid};
+  JITSCOPE_TRY(stop.hold(tids, false, timeout));
+  return stop;
+}
+
+Status ThreadStop::seize(pid_t tid, bool& held) {
+  held = false;
+  // TRACESYSGOOD: should the tracer die while a borrowed thread is in a system-call stop, the
+  // kernel would otherwise send it a SIGTRAP (include/linux/ptrace.h, ptrace_report_syscall).
+  if (::ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0) {
+    held = true;
+    return {};
+  }
+  const int code = errno;
+  if (code == ESRCH) return {};
+  const auto stat = read_task_stat(process_->pid(), tid);
+  if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
+  return fail(seize_refused(process_->pid(), tid, code));
+}
+
+Status ThreadStop::hold(std::span<const pid_t> tids, bool rescan,
+                        std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  std::unordered_set<pid_t> known;
+  std::vector<pid_t> todo(tids.begin(), tids.end());
+  while (true) {
+    std::vector<pid_t> seized;
+    for (const pid_t tid : todo) {
+      if (!known.insert(tid).second) continue;
+      bool held = false;
+      JITSCOPE_TRY(seize(tid, held));
+      if (held) seized.push_back(tid);
+    }
+    if (seized.empty()) break;
+    if (began_ == Clock::time_point{}) began_ = Clock::now();
+    for (const pid_t tid : seized) (void)::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+    waiting_ = std::move(seized);
+    JITSCOPE_TRY(collect(deadline));
+    if (!rescan) break;
+    todo = list_threads(process_->pid());  // threads that were made meanwhile
+  }
+  if (threads_.empty()) {
+    return fail(ErrorKind::target_gone,
+                rescan ? fmt::format("process {} has exited", process_->pid())
+                       : fmt::format("the thread has exited"),
+                fmt::format("pid {}", process_->pid()));
+  }
+  return {};
+}
+
+Status ThreadStop::collect(Clock::time_point deadline) {
+  for (unsigned round = 0; !waiting_.empty(); ++round) {
+    const size_t before = waiting_.size();
+    std::erase_if(waiting_, [&](pid_t tid) {
+      const ThreadEvent event = poll_thread(tid, tid == process_->pid());
+      if (event.kind == ThreadEvent::Kind::nothing) return false;
+      take(tid, event);
+      return true;
+    });
+    if (waiting_.empty()) break;
+    if (Clock::now() > deadline) return fail(late(waiting_.front()));
+    if (waiting_.size() != before) continue;
+    if (round < 200) {
+      ::sched_yield();
+    } else {
+      ::usleep(50);
+    }
+  }
+  return {};
+}
+
+void ThreadStop::take(pid_t tid, const ThreadEvent& event) {
+  if (event.kind == ThreadEvent::Kind::gone) return;
+  StoppedThread thread;
+  thread.tid = tid;
+  thread.group_stopped = event.kind == ThreadEvent::Kind::group_stop;
+  if (event.kind == ThreadEvent::Kind::signal) thread.signal = event.number;
+  if (!read_registers(tid, thread.registers)) return;  // killed within the stop
+  repair(thread);
+  threads_.push_back(thread);
+}
+
+void ThreadStop::repair(StoppedThread& thread) {
+  if (thread.signal != 0 || !interrupted_without_restart(thread.registers)) return;
+  if (signal_pending(thread.tid, waits_with_own_mask(thread.registers))) return;
+  std::byte bytes[kSystemCallSize];
+  const uint64_t address = instruction_pointer(thread.registers) - kSystemCallSize;
+  if (!process_->memory().read(address, bytes) || !is_system_call_instruction(bytes)) return;
+  const Registers again = repeat_system_call(thread.registers);
+  if (!write_registers(thread.tid, again)) return;
+  thread.registers = again;
+  thread.repaired = true;
+  ++restarted_calls_;
+}
+
+Error ThreadStop::late(pid_t tid) const {
+  const auto stat = read_task_stat(process_->pid(), tid);
+  const bool asleep = stat && stat->state == 'D';
+  return Error{ErrorKind::not_possible,
+               fmt::format("thread {}{} of process {} did not stop in time{}", tid,
+                           stat ? fmt::format(" ({})", stat->comm) : "", process_->pid(),
+                           asleep ? ": it is in uninterruptible sleep" : ""),
+               fmt::format("tid {}", tid),
+               asleep
+                   ? "it waits for a device, a file server or a vfork child; nothing was changed: "
+                     "try again"
+                   : "nothing was changed: try again",
+               ETIMEDOUT};
+}
+
+std::chrono::nanoseconds ThreadStop::resume() {
+  if (std::exchange(resumed_, true)) return lasted_;
+  for (const StoppedThread& thread : threads_) {
+    (void)::ptrace(PTRACE_DETACH, thread.tid, nullptr, thread.signal);
+  }
+  // Threads that never stopped are let go by the end of the tracer thread (tracer.h).
+  if (began_ != Clock::time_point{}) lasted_ = Clock::now() - began_;
+  return lasted_;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,292 @@
+#include "render/trace_text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "base/clock.h"
+#include "render/json.h"
+
+namespace jitscope {
+namespace {
+
+// Wall-clock time of a monotonic time, by the distance of the two clocks now (users read log files
+// beside it).
+std::string time_of_day(uint64_t time_ns) {
+  static const int64_t distance = [] {
+    timespec wall = {};
+    ::clock_gettime(CLOCK_REALTIME, &wall);
+    return static_cast<int64_t>(wall.tv_sec) * 1'000'000'000 + wall.tv_nsec -
+           static_cast<int64_t>(monotonic_ns());
+  }();
+  static std::time_t last_second = 0;
+  static std::string last_text;
+  const int64_t wall = static_cast<int64_t>(time_ns) + distance;
+  const std::time_t second = wall / 1'000'000'000;
+  if (second != last_second || last_text.empty()) {
+    last_second = second;
+    last_text = fmt::format("{:%H:%M:%S}", fmt::localtime(second));
+  }
+  return fmt::format("{}.{:06}", last_text, (wall % 1'000'000'000) / 1000);
+}
+
+// A UTF-16 unit as UTF-8; halves of surrogate pairs as U+FFFD.
+std::string utf16_unit(uint32_t unit) {
+  std::string text;
+  if (unit >= 0xd800 && unit <= 0xdfff) unit = 0xfffd;
+  if (unit < 0x80) {
+    text += static_cast<char>(unit);
+  } else if (unit < 0x800) {
+    text += static_cast<char>(0xc0U | unit >> 6U);
+    text += static_cast<char>(0x80U | (unit & 0x3fU));
+  } else {
+    text += static_cast<char>(0xe0U | unit >> 12U);
+    text += static_cast<char>(0x80U | (unit >> 6U & 0x3fU));
+    text += static_cast<char>(0x80U | (unit & 0x3fU));
+  }
+  return text;
+}
+
+void append_value_text(std::string& out, const ArgumentValue& value) {
+  switch (value.kind) {
+    case ArgumentValue::Kind::unknown:
+      fmt::format_to(std::back_inserter(out), "{} ?", value.type);
+      break;
+    case ArgumentValue::Kind::integer:
+      fmt::format_to(std::back_inserter(out), "{}", value.integer);
+      break;
+    case ArgumentValue::Kind::boolean:
+      out += value.integer != 0 ? "true" : "false";
+      break;
+    case ArgumentValue::Kind::character:
+      fmt::format_to(std::back_inserter(out), "'{}'",
+                     printable(utf16_unit(static_cast<uint32_t>(value.integer))));
+      break;
+    case ArgumentValue::Kind::address:
+      if (value.address == 0) {
+        fmt::format_to(std::back_inserter(out), "{} null", value.type);
+      } else {
+        fmt::format_to(std::back_inserter(out), "{} {:#x}", value.type, value.address);
+      }
+      break;
+  }
+}
+
+void append_value_json(std::string& out, const ArgumentValue& value) {
+  out += "{\"type\":";
+  append_json_string(out, value.type);
+  out += ",\"value\":";
+  switch (value.kind) {
+    case ArgumentValue::Kind::unknown:
+      out += "null";
+      break;
+    case ArgumentValue::Kind::integer:
+      fmt::format_to(std::back_inserter(out), "{}", value.integer);
+      break;
+    case ArgumentValue::Kind::boolean:
+      out += value.integer != 0 ? "true" : "false";
+      break;
+    case ArgumentValue::Kind::character:
+      append_json_string(out, utf16_unit(static_cast<uint32_t>(value.integer)));
+      break;
+    case ArgumentValue::Kind::address:
+      fmt::format_to(std::back_inserter(out), "\"{:#x}\"", value.address);
+      break;
+  }
+  out += '}';
+}
+
+double microseconds(std::chrono::nanoseconds duration) {
+  return static_cast<double>(duration.count()) / 1000;
+}
+
+std::string plural(uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string coverage_json(const MethodReport& method) {
+  std::vector<const SiteReport*> refused;
+  for (const SiteReport& site : method.sites) {
+    if (!site.placed) refused.push_back(&site);
+  }
+  JsonObject coverage("");
+  coverage.number("bodies_alive", method.bodies_alive)
+      .number("bodies_probed", method.bodies_probed)
+      .boolean("interpreted_only", method.interpreted_only)
+      .number("redispatched", method.redispatched)
+      .number("stale", method.stale)
+      .raw("not_seen", json_array(method.not_seen, json_string))
+      .raw("refused", json_array(refused, [](const SiteReport* site) {
+             JsonObject each("");
+             each.address("address", site->address).text("reason", site->reason);
+             return each.str();
+           }));
+  return coverage.str();
+}
+
+void append_sites_text(std::string& out, const MethodReport& method) {
+  const uint64_t now = monotonic_ns();
+  for (const SiteReport& site : method.sites) {
+    if (!site.placed) continue;
+    fmt::format_to(std::back_inserter(out), "    {:#x}  {:<11} {:<10} {} calls, watched {}{}\n",
+                   site.address, to_string(site.tier), to_string(site.backend), site.counts.calls,
+                   duration_text(std::chrono::nanoseconds(
+                       (site.until_ns != 0 ? site.until_ns : now) - site.since_ns)),
+                   site.until_ns != 0 ? ", then freed or replaced" : "");
+  }
+  std::map<std::string, uint64_t> refused;
+  for (const SiteReport& site : method.sites) {
+    if (!site.placed) ++refused[site.reason];
+  }
+  for (const auto& [reason, count] : refused) {
+    fmt::format_to(std::back_inserter(out), "    {} not probed: {}\n",
+                   plural(count, "body", "bodies"), reason);
+  }
+}
+
+}  // namespace
+
+std::string duration_text(std::chrono::nanoseconds duration) {
+  const double us = microseconds(duration);
+  if (us < 1000) return fmt::format("{:.0f} us", us);
+  if (us < 1e6) return fmt::format("{:.1f} ms", us / 1e3);
+  return fmt::format("{:.1f} s", us / 1e6);
+}
+
+void append_call_text(std::string& out, const CallLine& line) {
+  fmt::format_to(std::back_inserter(out), "{} {}/{} {}(", time_of_day(line.time_ns), line.pid,
+                 line.tid, printable(line.short_name));
+  bool first = true;
+  for (const ArgumentValue& value : line.arguments) {
+    if (!first) out += ", ";
+    first = false;
+    append_value_text(out, value);
+  }
+  out += ")\n";
+  if (line.stack == nullptr) return;
+  for (const StackFrame& frame : line.stack->frames) {
+    if (frame.name.empty()) {
+      fmt::format_to(std::back_inserter(out), "        {:x} [unknown: {}] ({})\n", frame.address,
+                     frame.reason, frame.module);
+    } else {
+      fmt::format_to(std::back_inserter(out), "        {:x} {} ({})\n", frame.address,
+                     printable(frame.name), frame.module);
+    }
+  }
+  if (line.stack->end != "complete") {
+    fmt::format_to(std::back_inserter(out), "        [{}]\n", line.stack->end);
+  }
+}
+
+void append_call_json(std::string& out, const CallLine& line) {
+  fmt::format_to(std::back_inserter(out),
+                 R"({{"type":"call","time_ns":{},"pid":{},"tid":{},"method":)", line.time_ns,
+                 line.pid, line.tid);
+  append_json_string(out, line.method);
+  out += ",\"args\":[";
+  bool first = true;
+  for (const ArgumentValue& value : line.arguments) {
+    if (!first) out += ',';
+    first = false;
+    append_value_json(out, value);
+  }
+  out += ']';
+  if (line.stack != nullptr) {
+    out += ",\"stack\":";
+    out += json_array(line.stack->frames, [](const StackFrame& frame) {
+      JsonObject each("");
+      each.address("address", frame.address);
+      if (frame.name.empty()) {
+        each.raw("name", "null").text("reason", frame.reason);
+      } else {
+        each.text("name", frame.name);
+      }
+      each.text("module", frame.module);
+      return each.str();
+    });
+    out += ",\"stack_end\":";
+    append_json_string(out, line.stack->end);
+  } else {
+    out += ",\"stack\":[]";
+  }
+  out += "}\n";
+}
+
+std::string started_json(const TraceStart& start) {
+  JsonObject line("started");
+  line.number("methods", start.methods)
+      .number("bodies", start.bodies)
+      .number("sites", start.sites)
+      .text("backend", to_string(start.backend))
+      .raw("stopped_us", fmt::format("{:.1f}", microseconds(start.stopped)))
+      .raw("notes", json_array(start.notes, json_string));
+  return line.str() + "\n";
+}
+
+std::string summary_text(const TraceReport& report) {
+  std::string out;
+  for (const MethodReport& method : report.methods) {
+    fmt::format_to(std::back_inserter(out), "{}: {}, lost {}\n", printable(method.method),
+                   plural(method.calls, "call", "calls"), method.lost);
+    append_sites_text(out, method);
+    if (method.bodies_alive == 0) {
+      fmt::format_to(std::back_inserter(out), "    no compiled body at the end{}\n",
+                     method.interpreted_only ? ": the method is interpreted only (or inlined)" : "");
+    } else {
+      fmt::format_to(std::back_inserter(out), "    coverage: {} of {} compiled bodies probed\n",
+                     method.bodies_probed, method.bodies_alive);
+    }
+    if (method.redispatched != 0) {
+      fmt::format_to(std::back_inserter(out),
+                     "    {} arrived at a replaced body and are counted where they went on\n",
+                     plural(method.redispatched, "call", "calls"));
+    }
+    if (method.stale != 0) {
+      fmt::format_to(std::back_inserter(out), "    {} another body at the same address: not counted\n",
+                     plural(method.stale, "hit met", "hits met"));
+    }
+  }
+  if (!report.methods.empty()) {
+    out += "not seen: interpreted calls, calls inlined into other bodies, calls of a body before it "
+           "was watched\n";
+  }
+  for (const std::string& note : report.notes) out += fmt::format("note: {}\n", note);
+  fmt::format_to(std::back_inserter(out), "stopped {} in all, {} at most at a time\n",
+                 duration_text(report.stopped), duration_text(report.longest_stop));
+  return out;
+}
+
+std::string summary_json(const TraceReport& report) {
+  std::string out;
+  for (const MethodReport& method : report.methods) {
+    std::vector<const SiteReport*> placed;
+    for (const SiteReport& site : method.sites) {
+      if (site.placed) placed.push_back(&site);
+    }
+    JsonObject line("summary");
+    line.text("method", method.method)
+        .number("calls", method.calls)
+        .number("lost", method.lost)
+        .number("since_ns", method.since_ns)
+        .raw("stopped_us", fmt::format("{:.1f}", microseconds(report.stopped)))
+        .raw("sites", json_array(placed,
+                                 [](const SiteReport* site) {
+                                   JsonObject each("");
+                                   each.address("address", site->address)
+                                       .text("tier", to_string(site->tier))
+                                       .text("backend", to_string(site->backend))
+                                       .number("calls", site->counts.calls)
+                                       .number("since_ns", site->since_ns)
+                                       .number("until_ns", site->until_ns);
+                                   return each.str();
+                                 }))
+        .raw("coverage", coverage_json(method));
+    out += line.str() + "\n";
+  }
+  return out;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,68 @@
+// CodeSource: something that knows the code bodies of one live process.
+//
+// read() gives what is alive now and is cheap when little changed (caches by itself). What could
+// not be read is counted in diagnostics(), never dropped in silence.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/result.h"
+#include "code/code_body.h"
+#include "process/process.h"
+
+namespace jitscope {
+
+struct Snapshot {
+  std::vector<CodeBody> bodies;  // by address
+  uint64_t torn = 0;             // bodies skipped because they changed while being read
+};
+
+class CodeSource {
+ public:
+  virtual ~CodeSource() = default;
+
+  virtual Result<Snapshot> read() = 0;
+
+  // Methods that the runtime has loaded, compiled or not (HotSpot). Empty where it cannot be told.
+  // `name_only` methods have no body yet: calls of them run in the interpreter.
+  virtual Result<std::vector<std::shared_ptr<const MethodName>>> loaded_methods() {
+    return std::vector<std::shared_ptr<const MethodName>>{};
+  }
+  [[nodiscard]] virtual bool knows_loaded_methods() const { return false; }
+
+  [[nodiscard]] virtual SourceKind kind() const = 0;
+  // "HotSpot structures in memory", "perf map /tmp/perf-12.map".
+  [[nodiscard]] virtual std::string describe() const = 0;
+  // What is lost compared with a better source, and why it is not used; "" when nothing.
+  [[nodiscard]] virtual std::string caveat() const { return {}; }
+  // True when code bodies never move while the process runs (so that entries may be patched); when
+  // false, movable_reason() says why.
+  [[nodiscard]] virtual bool code_is_fixed() const = 0;
+  [[nodiscard]] virtual std::string movable_reason() const { return {}; }
+  // The ELF file with USDT probes hotspot:compiled__method__load and __unload as seen from here, or
+  // "" where there is none.
+  [[nodiscard]] virtual std::string load_probe_file() const { return {}; }
+
+  [[nodiscard]] const Diagnostics& diagnostics() const { return diagnostics_; }
+
+ protected:
+  Diagnostics diagnostics_;
+};
+
+struct SourceOptions {
+  bool force = false;        // read maps of foreign ownership
+  std::string map_path;      // a perf map to read instead of the usual places
+  bool allow_attach = true;  // may ask a JVM for its Compiler.perfmap when nothing else works
+};
+
+// The best source for a process: HotSpot's structures, else a perf map, else Compiler.perfmap.
+// not_found when the process has no JIT code at all; not_possible (with the reason for each source
+// tried) when it has but nothing names it.
+Result<std::unique_ptr<CodeSource>> open_code_source(const Process& process,
+                                                     const SourceOptions& options = {});
+
+}  // namespace jitscope

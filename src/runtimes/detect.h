@@ -1,0 +1,52 @@
+// What a process is: which runtime, which version, how much executable memory no ELF file backs,
+// which code sources exist and whether it can be probed. For `jitscope ps` and for
+// open_code_source.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "code/code_body.h"
+#include "process/process.h"
+
+namespace jitscope {
+
+// An executable mapping that is not a readable ELF file: anonymous, memfd, deleted, /dev/zero, or a
+// file of another format. Kernel mappings ([vdso], [vsyscall], [uprobes]...) and jitscope's own
+// live images are not among them.
+struct JitMapping {
+  Mapping mapping;
+  std::string kind;  // "anonymous", "memfd", "shared /dev/zero", "deleted file", "not ELF"
+};
+
+struct RuntimeInfo {
+  Runtime runtime = Runtime::unknown;
+  std::string version;        // "17.0.15+6-Debian-1deb12u1", "20.20.2", "" = not known
+  std::string library;        // path (in the target's root) of libjvm.so, node, ...
+  uint64_t library_base = 0;  // lowest mapping of that file
+};
+
+struct SourceFinding {
+  SourceKind kind = SourceKind::perf_map;
+  bool usable = false;
+  std::string detail;  // path, or the reason why it is not usable and what to do
+};
+
+struct ProcessFindings {
+  RuntimeInfo runtime;
+  std::vector<JitMapping> jit_mappings;
+  uint64_t jit_bytes = 0;
+  std::vector<SourceFinding> sources;
+  // "trampoline, breakpoint", or "no: ..." with what is missing.
+  std::vector<std::string> backends;
+  std::string not_probeable;  // "" when it can be probed
+};
+
+[[nodiscard]] std::vector<JitMapping> find_jit_mappings(const Process& process,
+                                                        const std::vector<Mapping>& maps);
+[[nodiscard]] RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& maps);
+// All of it; cheap for processes without JIT code (one read of maps).
+Result<ProcessFindings> examine(const Process& process);
+
+}  // namespace jitscope

@@ -1,0 +1,156 @@
+// Walks class loaders, classes and method arrays; see class_graph.h.
+#include "runtimes/hotspot/class_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/byte_cursor.h"
+#include "runtimes/hotspot/batch.h"
+
+namespace jitscope::hotspot {
+namespace {
+
+// Far above real programs, low enough to end on a hostile or torn list.
+constexpr size_t kMaxLoaders = 1'000'000;
+constexpr size_t kMaxKlasses = 2'000'000;
+constexpr size_t kMaxMethods = 20'000'000;
+constexpr uint64_t kMaxMethodsOfClass = 65'535;  // JVMS 4.1, methods_count
+
+}  // namespace
+
+Result<ClassGraph> ClassGraph::open(const VmStructs& structs) {
+  ClassGraph graph;
+  JITSCOPE_ASSIGN(graph.head_address_, structs.static_address("ClassLoaderDataGraph", "_head"));
+  JITSCOPE_ASSIGN(graph.loader_next_, structs.member({"ClassLoaderData"}, {"_next"}));
+  JITSCOPE_ASSIGN(graph.loader_klasses_, structs.member({"ClassLoaderData"}, {"_klasses"}));
+  JITSCOPE_ASSIGN(graph.next_link_, structs.member({"Klass"}, {"_next_link"}));
+  JITSCOPE_ASSIGN(graph.layout_helper_, structs.member({"Klass"}, {"_layout_helper"}));
+  JITSCOPE_ASSIGN(graph.methods_, structs.member({"InstanceKlass"}, {"_methods"}));
+  // All Arrays of pointers look alike; Array<Klass*> is the one that is always described.
+  JITSCOPE_ASSIGN(graph.array_length_, structs.member({"Array<Klass*>", "Array<int>"}, {"_length"}));
+  const VmField* data = structs.find("Array<Method*>", "_data");
+  if (data == nullptr) data = structs.find("Array<Klass*>", "_data[0]");
+  if (data == nullptr) data = structs.find("Array<Klass*>", "_data");
+  if (data == nullptr || data->is_static || data->offset > 64 || graph.array_length_.end() > 64) {
+    return fail(ErrorKind::not_possible, "this JVM does not describe Array<Method*>::_data");
+  }
+  graph.array_data_ = static_cast<uint32_t>(data->offset);
+  return graph;
+}
+
+Result<std::vector<uint64_t>> ClassGraph::first_klasses(MemoryReader& memory,
+                                                        Diagnostics& diagnostics) const {
+  std::vector<uint64_t> result;
+  JITSCOPE_ASSIGN(uint64_t loader, read_u64(memory, head_address_));
+  std::unordered_set<uint64_t> seen;
+  std::vector<std::byte> bytes(std::max(loader_next_.end(), loader_klasses_.end()));
+  while (loader != 0 && seen.size() < kMaxLoaders && seen.insert(loader).second) {
+    if (!memory.read(loader, bytes)) {
+      diagnostics.note("class loader unloaded while being read", fmt::format("{:#x}", loader));
+      break;
+    }
+    StructView view(bytes);
+    loader = view.get(loader_next_);
+    const uint64_t klass = view.get(loader_klasses_);
+    if (klass != 0) result.push_back(klass);
+  }
+  return result;
+}
+
+std::vector<uint64_t> ClassGraph::all_klasses(MemoryReader& memory, std::vector<uint64_t> chains,
+                                              Diagnostics& diagnostics) const {
+  // One step along every loader's list at a time. Long lists belong to few loaders, short ones to
+  // many (each hidden class has its own), so both get cheap.
+  std::vector<uint64_t> instances;
+  std::unordered_set<uint64_t> seen;
+  while (!chains.empty() && seen.size() < kMaxKlasses) {
+    StructBatch batch(std::max(next_link_.end(), layout_helper_.end()));
+    std::erase_if(chains, [&](uint64_t klass) { return !seen.insert(klass).second; });
+    for (const uint64_t klass : chains) batch.add(klass);
+    batch.read(memory);
+    std::vector<uint64_t> next;
+    for (const uint64_t klass : chains) {
+      StructView view(batch.get(klass));
+      const auto helper = static_cast<int32_t>(view.get(layout_helper_));
+      const uint64_t link = view.get(next_link_);
+      if (!view.ok()) {
+        diagnostics.note("class unloaded while being read", fmt::format("{:#x}", klass));
+        continue;
+      }
+      if (helper > 0) instances.push_back(klass);
+      if (link != 0) next.push_back(link);
+    }
+    chains = std::move(next);
+  }
+  return instances;
+}
+
+Result<std::vector<ClassMethods>> ClassGraph::read(MemoryReader& memory,
+                                                   Diagnostics& diagnostics) const {
+  JITSCOPE_ASSIGN(std::vector<uint64_t> chains, first_klasses(memory, diagnostics));
+  const std::vector<uint64_t> klasses = all_klasses(memory, std::move(chains), diagnostics);
+
+  std::vector<ByteRange> ranges;
+  for (const uint64_t klass : klasses) ranges.push_back({klass + methods_.offset, 8});
+  std::vector<uint64_t> arrays(klasses.size());
+  read_ranges(memory, ranges, [&](size_t i, std::span<const std::byte> bytes) {
+    arrays[i] = ByteCursor(bytes).u64();
+  });
+  StructBatch heads(array_length_.end());
+  for (const uint64_t array : arrays) heads.add(array);
+  heads.read(memory);
+
+  std::vector<ClassMethods> result;
+  ranges.clear();
+  size_t total = 0;
+  for (size_t i = 0; i < klasses.size(); ++i) {
+    StructView view(heads.get(arrays[i]));
+    const auto length = static_cast<int64_t>(view.get_signed(array_length_));
+    if (!view.ok() || length < 0 || static_cast<uint64_t>(length) > kMaxMethodsOfClass ||
+        total + static_cast<uint64_t>(length) > kMaxMethods) {
+      diagnostics.note("methods of a class not readable", fmt::format("Klass {:#x}", klasses[i]));
+      continue;
+    }
+    if (length == 0) continue;
+    total += static_cast<uint64_t>(length);
+    ranges.push_back({arrays[i] + array_data_, static_cast<uint32_t>(length) * 8});
+    result.push_back({klasses[i], {}});
+  }
+  read_ranges(memory, ranges, [&](size_t i, std::span<const std::byte> bytes) {
+    ByteCursor cursor(bytes);
+    result[i].methods.reserve(bytes.size() / 8);
+    while (!cursor.at_end()) result[i].methods.push_back(cursor.u64());
+  });
+  std::erase_if(result, [&](const ClassMethods& entry) {
+    if (!entry.methods.empty()) return false;
+    diagnostics.note("methods of a class not readable", fmt::format("Klass {:#x}", entry.klass));
+    return true;
+  });
+  return result;
+}
+
+std::vector<bool> ClassGraph::unchanged(MemoryReader& memory,
+                                        const std::vector<ClassMethods>& classes) const {
+  std::vector<bool> result(classes.size());
+  std::vector<ByteRange> ranges;
+  for (const ClassMethods& entry : classes) ranges.push_back({entry.klass + methods_.offset, 8});
+  std::vector<uint64_t> arrays(classes.size());
+  read_ranges(memory, ranges, [&](size_t i, std::span<const std::byte> bytes) {
+    arrays[i] = ByteCursor(bytes).u64();
+  });
+  ranges.clear();
+  for (size_t i = 0; i < classes.size(); ++i) {
+    ranges.push_back(
+        {arrays[i] + array_data_, static_cast<uint32_t>(classes[i].methods.size()) * 8});
+  }
+  read_ranges(memory, ranges, [&](size_t i, std::span<const std::byte> bytes) {
+    ByteCursor cursor(bytes);
+    result[i] = std::ranges::all_of(classes[i].methods,
+                                    [&](uint64_t method) { return cursor.u64() == method; });
+  });
+  return result;
+}
+
+}  // namespace jitscope::hotspot

@@ -1,0 +1,46 @@
+// ClassGraph: every class that the JVM has loaded, and its methods, compiled or not.
+//
+// ClassLoaderDataGraph::_head -> ClassLoaderData::_next; ClassLoaderData::_klasses ->
+// Klass::_next_link; InstanceKlass::_methods -> Array<Method*>. Array classes have no methods and are
+// told by their negative layout helper (klass.hpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/result.h"
+#include "process/memory_reader.h"
+#include "runtimes/hotspot/vm_structs.h"
+
+namespace jitscope::hotspot {
+
+struct ClassMethods {
+  uint64_t klass = 0;
+  std::vector<uint64_t> methods;  // Method*
+};
+
+class ClassGraph {
+ public:
+  static Result<ClassGraph> open(const VmStructs& structs);
+  // Errors: the head cannot be read. Anything else that is torn is counted and left out.
+  Result<std::vector<ClassMethods>> read(MemoryReader& memory, Diagnostics& diagnostics) const;
+  // Which of these classes still are what they were: same name, same methods.
+  std::vector<bool> unchanged(MemoryReader& memory,
+                              const std::vector<ClassMethods>& classes) const;
+
+ private:
+  ClassGraph() = default;
+  Result<std::vector<uint64_t>> first_klasses(MemoryReader& memory, Diagnostics& diagnostics) const;
+  std::vector<uint64_t> all_klasses(MemoryReader& memory, std::vector<uint64_t> chains,
+                                    Diagnostics& diagnostics) const;
+
+  uint64_t head_address_ = 0;
+  FieldRef loader_next_, loader_klasses_;        // ClassLoaderData
+  FieldRef next_link_, layout_helper_;           // Klass
+  FieldRef methods_;                             // InstanceKlass
+  FieldRef array_length_;
+  uint32_t array_data_ = 0;
+};
+
+}  // namespace jitscope::hotspot

@@ -1,0 +1,119 @@
+// Joins HotspotReader to a live process; see hotspot_source.h.
+#include "runtimes/hotspot/hotspot_source.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "runtimes/hotspot/hotspot_reader.h"
+#include "runtimes/hotspot/libjvm_file.h"
+
+namespace jitscope {
+namespace {
+
+using hotspot::HotspotReader;
+using hotspot::LibjvmFile;
+using hotspot::SymbolLookup;
+using hotspot::VmStructs;
+
+SymbolLookup lookup_in(const LibjvmFile& file, uint64_t base) {
+  return [&file, base](std::string_view symbol) { return file.address(symbol, base); };
+}
+
+// Where the library may be opened, best first: by its path in the target's root, or, for one that was
+// deleted, replaced or lies in a mount namespace out of reach, through the mapping itself.
+std::vector<std::string> places_of(const Process& process, const std::string& path, uint64_t base) {
+  std::vector<std::string> places{process.path_in_root(path)};
+  if (const auto maps = process.maps()) {
+    const Mapping* mapping = find_mapping(*maps, base);
+    if (mapping != nullptr && mapping->file_backed()) {
+      places.insert(mapping->deleted ? places.begin() : places.end(),
+                    mapping->map_files_path(process.pid()));
+    }
+  }
+  return places;
+}
+
+// Calls `use` with the library as found at one place after the other, until one works.
+template <typename Use>
+auto with_libjvm(const Process& process, const std::string& path, uint64_t base, Use&& use)
+    -> decltype(use(std::declval<LibjvmFile&>())) {
+  std::optional<Error> first_error;
+  for (const std::string& place : places_of(process, path, base)) {
+    auto file = LibjvmFile::open(place);
+    if (!file) {
+      if (!first_error) first_error = std::move(file.error());
+      continue;
+    }
+    auto result = use(*file);
+    if (result) return result;
+    if (!first_error) first_error = std::move(result.error());
+  }
+  // Of a process that exited meanwhile the other errors say nothing.
+  JITSCOPE_TRY(process.check_same());
+  return fail(std::move(*first_error));
+}
+
+class HotspotSource : public CodeSource {
+ public:
+  HotspotSource(const Process& process, HotspotReader reader, std::string probe_file)
+      : process_(process), reader_(std::move(reader)), probe_file_(std::move(probe_file)) {}
+
+  Result<Snapshot> read() override {
+    auto snapshot = reader_.read(process_.memory(), diagnostics_);
+    // A process that exited or called exec in between gave half of its bodies, or none.
+    JITSCOPE_TRY(process_.check_same());
+    return snapshot;
+  }
+
+  Result<std::vector<std::shared_ptr<const MethodName>>> loaded_methods() override {
+    auto methods = reader_.loaded_methods(process_.memory(), diagnostics_);
+    JITSCOPE_TRY(process_.check_same());
+    return methods;
+  }
+  [[nodiscard]] bool knows_loaded_methods() const override {
+    return reader_.knows_loaded_methods();
+  }
+
+  [[nodiscard]] SourceKind kind() const override { return SourceKind::hotspot_memory; }
+  [[nodiscard]] std::string describe() const override { return "HotSpot structures in memory"; }
+  // HotSpot never moves an nmethod; it frees it and may put another one there, which the identity
+  // checks of the body find out.
+  [[nodiscard]] bool code_is_fixed() const override { return true; }
+  [[nodiscard]] std::string load_probe_file() const override { return probe_file_; }
+
+ private:
+  const Process& process_;
+  HotspotReader reader_;
+  std::string probe_file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CodeSource>> open_hotspot_source(const Process& process,
+                                                        const std::string& libjvm_path_in_target,
+                                                        uint64_t libjvm_base) {
+  return with_libjvm(process, libjvm_path_in_target, libjvm_base,
+                     [&](LibjvmFile& file) -> Result<std::unique_ptr<CodeSource>> {
+    const auto convention =
+        file.x86_64 ? CallConvention::hotspot_x86_64 : CallConvention::unknown;
+    JITSCOPE_ASSIGN(HotspotReader reader, HotspotReader::open(process.memory(),
+                                                              lookup_in(file, libjvm_base),
+                                                              convention));
+    return std::make_unique<HotspotSource>(process, std::move(reader),
+                                           file.load_probes ? file.path : std::string{});
+  });
+}
+
+std::string hotspot_version(const Process& process, const std::string& libjvm_path_in_target,
+                            uint64_t libjvm_base) {
+  const auto version = with_libjvm(process, libjvm_path_in_target, libjvm_base,
+                                   [&](LibjvmFile& file) -> Result<std::string> {
+    JITSCOPE_ASSIGN(const VmStructs structs,
+                    VmStructs::read(process.memory(), lookup_in(file, libjvm_base)));
+    return hotspot::read_vm_release(process.memory(), structs);
+  });
+  return version.value_or("");
+}
+
+}  // namespace jitscope

@@ -1,0 +1,222 @@
+// Splitting perf map names; see map_name.h. Every split falls back to the whole name.
+#include "runtimes/map_name.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtimes/v8/v8_name.h"
+
+namespace jitscope {
+namespace {
+
+constexpr std::string_view kStub = "runtime stub";
+
+std::string without_blanks(std::string_view text) {
+  std::string out;
+  std::ranges::copy_if(text, std::back_inserter(out), [](char c) { return c != ' '; });
+  return out;
+}
+
+// Position of the '(' that belongs to the ')' at the end; npos when there is none.
+size_t open_of_last(std::string_view text) {
+  if (!text.ends_with(')')) return std::string_view::npos;
+  size_t depth = 0;
+  for (size_t i = text.size(); i-- > 0;) {
+    if (text[i] == ')') ++depth;
+    if (text[i] == '(' && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+MapName whole(std::string_view raw) {
+  MapName out;
+  out.name.raw = raw;
+  out.name.function = raw;
+  return out;
+}
+
+MapName stub(std::string_view raw) {
+  MapName out = whole(raw);
+  out.tier = Tier::stub;
+  out.not_probeable = kStub;
+  return out;
+}
+
+// "long T.f(int, long, java.lang.Object)" (Method::external_name), "LT;::f" and "LT;::f(IJ)V"
+// (perf-map-agent). Everything else in HotSpot's code cache is no method.
+MapName parse_java(std::string_view raw) {
+  MapName out = whole(raw);
+  out.not_probeable = "a perf map does not tell where its calls enter";
+  if (const size_t end = raw.find(";::"); raw.starts_with('L') && end != std::string_view::npos) {
+    out.name.type = raw.substr(1, end - 1);
+    std::ranges::replace(out.name.type, '/', '.');
+    const std::string_view rest = raw.substr(end + 3);
+    out.name.function = rest.substr(0, rest.find('('));
+    return out.name.type.empty() || out.name.function.empty() ? stub(raw) : out;
+  }
+  const size_t open = open_of_last(raw);
+  if (open == std::string_view::npos) return stub(raw);
+  const std::string_view before = raw.substr(0, open);
+  const size_t blank = before.rfind(' ');
+  const size_t dot = before.rfind('.');
+  if (blank == std::string_view::npos || blank == 0 || dot == std::string_view::npos ||
+      dot <= blank + 1 || dot + 1 == before.size()) {
+    return stub(raw);
+  }
+  out.name.type = before.substr(blank + 1, dot - blank - 1);
+  out.name.function = before.substr(dot + 1);
+  out.name.parameters = without_blanks(raw.substr(open + 1, raw.size() - open - 2));
+  out.name.has_parameters = true;
+  return out;
+}
+
+// "$lists:map/2", "$'Elixir.Enum':map/2", "$global::call_light_bif_shared" (fragments of the JIT).
+MapName parse_erlang(std::string_view raw) {
+  std::string_view text = raw;
+  if (text.starts_with('$')) text.remove_prefix(1);
+  if (text.starts_with("global::")) return stub(raw);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\'') quoted = !quoted;
+    if (text[i] != ':' || quoted || i == 0 || i + 1 == text.size()) continue;
+    std::string_view module = text.substr(0, i);
+    if (module.size() > 2 && module.front() == '\'' && module.back() == '\'') {
+      module = module.substr(1, module.size() - 2);
+    }
+    MapName out = whole(raw);
+    out.name.type = module;
+    out.name.function = text.substr(i + 1);
+    return out;
+  }
+  MapName out = whole(raw);
+  if (!text.empty()) out.name.function = text;
+  return out;
+}
+
+// opcache: "JIT$Ns\\Class::method", "TRACE-6$childonly$3" (ext/opcache/jit/zend_jit_trace.c).
+MapName parse_php(std::string_view raw) {
+  MapName out = whole(raw);
+  if (raw.starts_with("TRACE-")) {
+    out.not_probeable = "a trace through several functions, not one function's code";
+    return out;
+  }
+  std::string_view text = raw;
+  if (text.starts_with("JIT$$")) return stub(raw);  // helpers of the JIT itself
+  if (text.starts_with("JIT$")) text.remove_prefix(4);
+  const size_t colons = text.find("::");
+  if (colons == std::string_view::npos) {
+    if (!text.empty()) out.name.function = text;
+  } else if (colons > 0 && colons + 2 < text.size()) {
+    out.name.type = text.substr(0, colons);
+    out.name.function = text.substr(colons + 2);
+  }
+  return out;
+}
+
+// mono_method_full_name: "(wrapper kind) Ns.Type:Method (int,string)".
+MapName parse_mono(std::string_view raw) {
+  if (raw == "(null)") return stub(raw);
+  std::string_view text = raw;
+  if (text.starts_with("(wrapper ")) {
+    const size_t end = text.find(") ");
+    if (end == std::string_view::npos) return stub(raw);
+    text.remove_prefix(end + 2);
+  }
+  MapName out = whole(raw);
+  const size_t open = open_of_last(text);
+  std::string_view before = text;
+  if (open != std::string_view::npos && open > 0) {
+    before = text.substr(0, open);
+    while (before.ends_with(' ')) before.remove_suffix(1);
+  }
+  const size_t colon = before.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == before.size()) return out;
+  out.name.type = before.substr(0, colon);
+  while (out.name.type.ends_with(':')) out.name.type.pop_back();
+  out.name.function = before.substr(colon + 1);
+  if (before.size() != text.size()) {
+    out.name.parameters = without_blanks(text.substr(open + 1, text.size() - open - 2));
+    out.name.has_parameters = true;
+  }
+  return out;
+}
+
+// "instance void [System.Private.CoreLib] System.Text.StringBuilder::Append(char)[OptimizedTier1]"
+// (coreclr: src/coreclr/vm/perfmap.cpp).
+MapName parse_dotnet(std::string_view raw) {
+  MapName out = whole(raw);
+  std::string_view text = raw;
+  if (const size_t tier = text.rfind(")["); tier != std::string_view::npos && text.ends_with(']')) {
+    out.osr = text.substr(tier).find("OSR") != std::string_view::npos;
+    text = text.substr(0, tier + 1);
+  }
+  const size_t open = open_of_last(text);
+  const std::string_view before = open == std::string_view::npos ? text : text.substr(0, open);
+  const size_t colons = before.rfind("::");
+  if (colons == std::string_view::npos || colons + 2 == before.size()) return out;
+  std::string_view type = before.substr(0, colons);
+  // Behind the assembly in brackets; generic arguments may hold brackets too, but no "] ".
+  if (const size_t end = type.rfind("] "); end != std::string_view::npos) {
+    type.remove_prefix(end + 2);
+  } else if (const size_t blank = type.rfind(' '); blank != std::string_view::npos) {
+    type.remove_prefix(blank + 1);
+  }
+  if (type.empty()) return out;
+  out.name.type = type;
+  out.name.function = before.substr(colons + 2);
+  if (open != std::string_view::npos) {
+    out.name.parameters = text.substr(open + 1, text.size() - open - 2);
+    out.name.has_parameters = true;
+  }
+  if (out.name.function.starts_with("IL_STUB")) {
+    out.tier = Tier::stub;
+    out.not_probeable = kStub;
+  }
+  return out;
+}
+
+MapName from_v8(V8Name&& v8) {
+  MapName out;
+  out.name = std::move(v8.name);
+  out.tier = v8.tier;
+  out.osr = v8.osr;
+  if (v8.tier == Tier::stub) {
+    out.not_probeable = kStub;
+  } else if (v8.tier == Tier::bytecode) {
+    out.not_probeable = "bytecode";
+  } else if (v8.function) {
+    out.convention = CallConvention::v8_x86_64;
+  }
+  return out;
+}
+
+MapName parse_by_runtime(Runtime runtime, std::string_view raw) {
+  switch (runtime) {
+    case Runtime::hotspot:
+      return parse_java(raw);
+    case Runtime::erlang:
+      return parse_erlang(raw);
+    case Runtime::php:
+      return parse_php(raw);
+    case Runtime::mono:
+      return parse_mono(raw);
+    case Runtime::dotnet:
+      return parse_dotnet(raw);
+    case Runtime::v8:
+    case Runtime::unknown:
+      break;
+  }
+  // Programs that embed V8 are not known by name; its tags are.
+  if (auto v8 = parse_v8_name(raw)) return from_v8(std::move(*v8));
+  return whole(raw);
+}
+
+}  // namespace
+
+MapName parse_map_name(Runtime runtime, std::string_view raw) {
+  MapName out = parse_by_runtime(runtime, raw);
+  if (out.osr && out.not_probeable.empty()) out.not_probeable = "OSR body";
+  return out;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,117 @@
+// Perf map lines to code bodies; see perf_map_bodies.h.
+#include "runtimes/perf_map_bodies.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtimes/map_name.h"
+
+namespace jitscope {
+namespace {
+
+enum class Place : uint8_t { outside, data, code };
+
+// Walks the sorted mappings along with sorted bodies.
+class Placer {
+ public:
+  explicit Placer(const std::vector<Mapping>& maps) : maps_(maps) {}
+
+  // Where [start, end) lies: adjacent mappings count as one, the least executable byte decides.
+  Place place(uint64_t start, uint64_t end) {
+    while (at_ < maps_.size() && maps_[at_].end <= start) ++at_;
+    Place found = Place::code;
+    uint64_t reached = start;
+    for (size_t i = at_; i < maps_.size() && reached < end; ++i) {
+      if (!maps_[i].contains(reached)) break;
+      if (!maps_[i].executable) found = Place::data;
+      reached = maps_[i].end;
+    }
+    return reached < end ? Place::outside : found;
+  }
+
+ private:
+  const std::vector<Mapping>& maps_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+void PerfMapBodies::clear() {
+  bodies_.clear();
+  names_.clear();
+}
+
+void PerfMapBodies::add(const PerfMapLine& line, Diagnostics& diagnostics) {
+  if (line.size == 0) {
+    diagnostics.note("perf map line of size 0", fmt::format("line {}: {}", line.number, line.name));
+    return;
+  }
+  const uint64_t end = line.address + line.size;
+  auto first = bodies_.lower_bound(line.address);
+  if (first != bodies_.begin()) {
+    const auto before = std::prev(first);
+    if (before->first + before->second.body.size > line.address) first = before;
+  }
+  auto last = first;
+  while (last != bodies_.end() && last->first < end) ++last;
+  bodies_.erase(first, last);
+  if (bodies_.size() >= kMostBodies) {
+    diagnostics.note("perf map line beyond the largest number of code bodies",
+                     fmt::format("line {}", line.number));
+    return;
+  }
+
+  MapName parsed = parse_map_name(runtime_, line.name);
+  std::shared_ptr<const MethodName> name;
+  if (const auto known = names_.find(line.name); known != names_.end()) {
+    name = known->second;
+  } else {
+    name = std::make_shared<const MethodName>(std::move(parsed.name));
+    names_.emplace(name->raw, name);
+  }
+  if (names_.size() > 2 * bodies_.size() + 1024) {
+    std::erase_if(names_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
+  CodeBody body;
+  body.address = line.address;
+  body.size = line.size;
+  body.name = std::move(name);
+  body.tier = parsed.tier;
+  body.osr = parsed.osr;
+  body.source = kind_;
+  body.version = line.number;
+  body.convention = parsed.convention;
+  body.not_probeable = std::move(parsed.not_probeable);
+  // HotSpot's bodies begin with the inline cache check, which not every call passes.
+  const bool entered_at_start =
+      runtime_ != Runtime::hotspot && body.tier != Tier::bytecode && !body.osr;
+  body.entry = entered_at_start ? line.address : 0;
+  bodies_.emplace(line.address, Kept{std::move(body), false});
+}
+
+std::vector<CodeBody> PerfMapBodies::alive(const std::vector<Mapping>& maps,
+                                           Diagnostics& diagnostics) {
+  std::vector<CodeBody> out;
+  out.reserve(bodies_.size());
+  Placer placer(maps);
+  for (auto& [start, kept] : bodies_) {
+    const Place place = placer.place(start, start + kept.body.size);
+    if (place == Place::code || (place == Place::data && kept.body.tier == Tier::bytecode)) {
+      out.push_back(kept.body);
+      if (place == Place::code && kept.body.tier == Tier::bytecode) {
+        // node --interpreted-frames-native-stack: a copy of the interpreter's entry a function.
+        out.back().not_probeable = "interpreted: the entry of the interpreter, no compiled code";
+      }
+      continue;
+    }
+    if (std::exchange(kept.counted, true)) continue;
+    diagnostics.note(
+        place == Place::data ? "perf map line in memory that is not executable"
+                             : "perf map line outside the memory of the process",
+        fmt::format("line {}: {:#x} {}", kept.body.version, start, kept.body.name->raw));
+  }
+  return out;
+}
+
+}  // namespace jitscope

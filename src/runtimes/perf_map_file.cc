@@ -1,0 +1,200 @@
+// Finding, checking and following perf map files; see perf_map_file.h. Relies on openat2
+// (kernel 5.6) for paths in a container, and does with a plain open where that is missing.
+#include "runtimes/perf_map_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "runtimes/in_root.h"
+
+namespace jitscope {
+namespace {
+
+constexpr size_t kSample = 256;
+constexpr int64_t kSecond = 1'000'000'000;
+
+std::string in_directory(std::string_view directory, pid_t pid) {
+  return fmt::format("{}/perf-{}.map", directory.empty() ? "/tmp" : directory, pid);
+}
+
+std::unexpected<Error> refuse(const PerfMapPlace& place, std::string why, std::string hint = {}) {
+  return fail(ErrorKind::not_permitted, fmt::format("perf map refused: {}", why), place.shown(),
+              std::move(hint));
+}
+
+std::string_view kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFLNK:
+      return "a symbolic link";
+    case S_IFIFO:
+      return "a FIFO";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFDIR:
+      return "a directory";
+    case S_IFCHR:
+    case S_IFBLK:
+      return "a device";
+    default:
+      return "no regular file";
+  }
+}
+
+int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+int64_t now(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return nanoseconds(time);
+}
+
+}  // namespace
+
+std::vector<PerfMapPlace> perf_map_places(const Process& process, std::string_view directory,
+                                          std::string_view map_path) {
+  if (!map_path.empty()) return {PerfMapPlace{"", std::string(map_path)}};
+  std::vector<PerfMapPlace> places;
+  const std::string root = fmt::format("/proc/{}/root", process.pid());
+  if (!directory.empty()) places.push_back({root, in_directory(directory, process.ns_pid())});
+  places.push_back({root, in_directory({}, process.ns_pid())});
+  places.push_back({"", in_directory({}, process.pid())});
+  return places;
+}
+
+int64_t start_time_ns(const Process& process) {
+  // /proc/PID/stat counts from boot as seen from here, like CLOCK_BOOTTIME (fs/proc/array.c).
+  const long hertz = std::max(::sysconf(_SC_CLK_TCK), 1L);
+  const auto ticks = static_cast<int64_t>(process.start_ticks());
+  const int64_t since_boot = ticks / hertz * kSecond + ticks % hertz * (kSecond / hertz);
+  return now(CLOCK_REALTIME) - (now(CLOCK_BOOTTIME) - since_boot);
+}
+
+Result<UniqueFd> open_perf_map(const PerfMapPlace& place, const PerfMapTrust& trust) {
+  // O_PATH opens nothing: no FIFO waits, no device notices.
+  const UniqueFd path =
+      open_in_root(place.root, place.path, O_PATH | (trust.force ? 0 : O_NOFOLLOW));
+  if (!path) return fail(system_error("cannot open the perf map", place.shown()));
+  struct stat info{};
+  if (::fstat(path.get(), &info) != 0) return fail(system_error("fstat", place.shown()));
+  if (S_ISLNK(info.st_mode)) {
+    return refuse(place, "it is a symbolic link",
+                  "anybody can put one into /tmp; look where it points, then read it with --force");
+  }
+  if (!S_ISREG(info.st_mode)) return refuse(place, fmt::format("it is {}", kind_of(info.st_mode)));
+  if (!trust.force) {
+    if (info.st_uid != 0 && info.st_uid != trust.owner) {
+      return refuse(
+          place,
+          fmt::format("it belongs to user {}, the process to user {}", info.st_uid, trust.owner),
+          "another user may have put it there; --force reads it nevertheless");
+    }
+    if (trust.not_before && nanoseconds(info.st_mtim) < *trust.not_before) {
+      return refuse(
+          place,
+          fmt::format("it is {} s older than the process, so it was written by an earlier "
+                      "process with this pid",
+                      (*trust.not_before - nanoseconds(info.st_mtim)) / kSecond + 1),
+          "remove it and start the program with its perf map option; --force reads it "
+          "nevertheless");
+    }
+  }
+  UniqueFd file(::open(fmt::format("/proc/self/fd/{}", path.get()).c_str(),
+                       O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file) {
+    return fail(system_error("cannot open the perf map", place.shown())
+                    .advise("read it as its owner, or as root"));
+  }
+  return file;
+}
+
+Result<UniqueFd> open_perf_map(const Process& process, const PerfMapPlace& place, bool force) {
+  // A start time is exact to a clock tick (10 ms) and file times to a jiffy.
+  constexpr int64_t kSlack = 50'000'000;
+  return open_perf_map(place,
+                       PerfMapTrust{process.status().uid, start_time_ns(process) - kSlack, force});
+}
+
+namespace {
+
+// pread that goes on after short reads; what is there up to `want` bytes.
+Result<std::string> read_at(int fd, uint64_t offset, size_t want) {
+  std::string out(want, '\0');
+  size_t have = 0;
+  while (have < want) {
+    const ssize_t got =
+        ::pread(fd, out.data() + have, want - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(system_error("cannot read the perf map"));
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  out.resize(have);
+  return out;
+}
+
+}  // namespace
+
+Result<bool> PerfMapFollower::rewritten(uint64_t size) {
+  if (size < offset_) return true;
+  if (offset_ == 0) return false;
+  JITSCOPE_ASSIGN(const std::string head, read_at(fd_.get(), 0, head_.size()));
+  JITSCOPE_ASSIGN(const std::string tail, read_at(fd_.get(), offset_ - tail_.size(), tail_.size()));
+  return head != head_ || tail != tail_;
+}
+
+Result<PerfMapFollower::Growth> PerfMapFollower::read(UniqueFd fd) {
+  struct stat info{};
+  if (::fstat(fd.get(), &info) != 0) return fail(system_error("fstat of the perf map"));
+  const bool other = !fd_ || info.st_dev != device_ || info.st_ino != inode_;
+  const bool replaced = other && fd_.valid();
+  if (other) {
+    fd_ = std::move(fd);
+    device_ = info.st_dev;
+    inode_ = info.st_ino;
+    offset_ = 0;
+    parser_.reset();
+  }
+  JITSCOPE_ASSIGN(Growth growth, read_on());
+  growth.anew = growth.anew || replaced;
+  return growth;
+}
+
+Result<PerfMapFollower::Growth> PerfMapFollower::read_on() {
+  Growth growth;
+  struct stat info{};
+  if (::fstat(fd_.get(), &info) != 0) return fail(system_error("fstat of the perf map"));
+  JITSCOPE_ASSIGN(growth.anew, rewritten(static_cast<uint64_t>(std::max<off_t>(info.st_size, 0))));
+  if (growth.anew) {
+    offset_ = 0;
+    parser_.reset();
+  }
+  constexpr size_t kChunk = 1U << 20U;
+  while (true) {
+    if (offset_ >= kMostBytes) {
+      diagnostics_->note("perf map that is too large: the rest of it is not read");
+      break;
+    }
+    JITSCOPE_ASSIGN(const std::string chunk, read_at(fd_.get(), offset_, kChunk));
+    if (chunk.empty()) break;
+    parser_.feed(chunk, growth.lines);
+    if (offset_ == 0) {
+      head_ = chunk.substr(0, kSample);
+      tail_.clear();
+    }
+    offset_ += chunk.size();
+    tail_ += chunk;
+    if (tail_.size() > kSample) tail_.erase(0, tail_.size() - kSample);
+    if (chunk.size() < kChunk) break;
+  }
+  return growth;
+}
+
+}  // namespace jitscope

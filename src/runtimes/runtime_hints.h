@@ -1,0 +1,13 @@
+// How each runtime is made to write a perf map: the hint of every "nothing names this code".
+#pragma once
+
+#include <string>
+
+#include "code/code_body.h"
+
+namespace jitscope {
+
+// "start node with --perf-basic-prof"
+[[nodiscard]] std::string how_to_get_a_perf_map(Runtime runtime);
+
+}  // namespace jitscope

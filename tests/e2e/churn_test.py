@@ -1,0 +1,64 @@
+"""Probes come and go on a JVM that compiles, invalidates and frees code all the time: nothing crashes
+and every result of the program is right.
+
+JITSCOPE_SOAK_SECONDS: how long in all (60). scripts/soak runs this for longer."""
+
+import os
+import random
+import time
+
+import harness
+from harness import bodies, check, equal, jitscope, wait_for
+from runtimes import jdks, start_java
+
+SECONDS = int(os.environ.get("JITSCOPE_SOAK_SECONDS", "60"))
+COLLECTORS = ("UseG1GC", "UseZGC")
+AT_ONCE = 100
+
+
+def report(target):
+    words = target.ask("report").split()
+    equal(words[2:4], ["errors", "0"], f"the target's checks; {target.story()}")
+    return int(words[1])
+
+
+def candidates(target):
+    return sorted({body["method"] for body in bodies(target)
+                   if body["state"] == "in_use" and not body["osr"] and body["tier"][:2] in ("c1", "c2", "na")})
+
+
+def rounds(target, seconds, rng):
+    """How many rounds and how many counted calls."""
+    end = time.monotonic() + seconds
+    done = calls = 0
+    while time.monotonic() < end:
+        names = candidates(target)
+        chosen = rng.sample(names, min(AT_ONCE, len(names)))
+        # 1: all of the chosen may be gone by now.
+        run = jitscope("trace", "-p", target.pid, "--count", "--json", "--duration", "1", "--max", "1000",
+                       *chosen, status=(0, 1))
+        calls += sum(each["calls"] for each in run.objects("summary"))
+        target.check_sound()
+        before = report(target)
+        wait_for(lambda: report(target) > before, "the target to go on", 30)
+        done += 1
+    return done, calls
+
+
+def test_churn():
+    seed = int(os.environ.get("JITSCOPE_SEED", time.time_ns() % 1_000_000))
+    print(f"seed {seed}", flush=True)
+    rng = random.Random(seed)
+    configurations = [(major, java, collector) for major, java in jdks().items() for collector in COLLECTORS]
+    for major, java, collector in configurations:
+        flags = [f"-XX:+{collector}", "-XX:ReservedCodeCacheSize=6m", f"-XX:ErrorFile={harness.scratch()}/hs_err.log"]
+        with start_java(java, "Churn", flags=flags, others=("ChurnUnit", "ChurnShape")) as target:
+            wait_for(lambda: len(candidates(target)) >= 2 * AT_ONCE, "methods to be compiled", 60)
+            done, calls = rounds(target, SECONDS / len(configurations), rng)
+            checked = report(target)
+            print(f"JDK {major} {collector}: {done} rounds, {calls} calls counted, {checked} results right",
+                  flush=True)
+            check(done > 0 and calls > 0, f"JDK {major} {collector}: nothing was counted")
+
+
+harness.main(test_churn)

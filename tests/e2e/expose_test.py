@@ -1,0 +1,174 @@
+"""Methods that are exposed can be traced by bpftrace, perf and ftrace with the command lines that
+expose prints: each counts exactly what the program called, and sees the arguments."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import harness
+from harness import Child, Run, Skip, bodies, check, equal, jitscope, scratch, wait_for
+from runtimes import jdks, start_java, warm
+
+FIXED = "Truth.fixed(int)"
+SIX = "Truth.six(int,long,short,byte,char,boolean)"
+TRACING = pathlib.Path("/sys/kernel/tracing")
+
+
+def need(tool):
+    if not shutil.which(tool):
+        raise Skip(f"no {tool} in PATH")
+
+
+def expose(target, *patterns):
+    run = Run("expose", "-p", target.pid, "--json", *patterns)
+    for _ in patterns:
+        run.expect('{"type":"exposed"')
+    return run, {each["method"]: each for each in run.objects("exposed")}
+
+
+def number(value):
+    return value if isinstance(value, int) else int(value, 0)
+
+
+def wait_for_uprobe(target, exposed):
+    """Until the kernel has put its breakpoint on the probe point: the tool is attached."""
+    name = os.path.basename(exposed["file"])
+    for line in pathlib.Path(f"/proc/{target.pid}/maps").read_text().splitlines():
+        fields = line.split(None, 5)
+        if len(fields) == 6 and os.path.basename(fields[5]) == name and "x" in fields[1]:
+            begin = int(fields[0].split("-")[0], 16)
+            address = begin + number(exposed["offset"]) - int(fields[2], 16)
+            wait_for(lambda: target.memory(address, 1) == b"\xcc", "the tool's uprobe", 30)
+            return
+    raise harness.Failure(f"{name} is not mapped in the target")
+
+
+def on_each_jdk(function):
+    for major, java in jdks().items():
+        with start_java(java, "TruthMain", dontinline="Truth*::*") as target:
+            warm(target, [FIXED, SIX], "c2")
+            entries = {body["entry"]: target.memory(int(body["entry"], 0), 16)
+                       for body in bodies(target, FIXED, SIX) if body["state"] == "in_use"}
+            run, exposed = expose(target, FIXED, SIX)
+            function(f"JDK {major}", target, exposed)
+            run.interrupt()
+            run.result()
+            target.check_sound()
+            target.go("go 1000")
+            for entry, before in entries.items():
+                equal(target.memory(int(entry, 0), 16).hex(), before.hex(), f"bytes at {entry}")
+
+
+def test_bpftrace():
+    need("bpftrace")
+
+    def count(what, target, exposed):
+        # A quoted symbol, since a Java name has dots.
+        check(f':"{exposed[FIXED]["symbol"]}"' in exposed[FIXED]["commands"]["bpftrace"], "quoted symbol")
+        with Child(["sh", "-c", "exec " + exposed[FIXED]["commands"]["bpftrace"]]) as tool:
+            wait_for_uprobe(target, exposed[FIXED])
+            target.go("go 100000")
+            tool.signal(signal.SIGINT)
+            equal(tool.finish(), 0, f"{what}: bpftrace: {tool.story()}")
+            counts = re.findall(r"@\w*: (\d+)", "\n".join(tool.out))
+            equal(counts, ["100000"], f"{what}: bpftrace's count")
+    on_each_jdk(count)
+
+
+def shell(command, **options):
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, **options)
+    equal(done.returncode, 0, f"{command}: {done.stderr}")
+    return done.stdout + done.stderr
+
+
+def test_perf():
+    need("perf")
+
+    def record(what, target, exposed):
+        commands = exposed[FIXED]["commands"]
+        where = scratch()
+        added = shell(commands["perf_probe"], cwd=where)
+        events = re.findall(r"^\s+(probe_\w+:\w+)\s", added, re.MULTILINE)
+        check(events, f"{what}: perf probe named no event: {added}")
+        try:
+            with Child(["sh", "-c", "exec " + commands["perf_record"]], cwd=where) as tool:
+                wait_for_uprobe(target, exposed[FIXED])
+                target.go("go 2000")
+                tool.signal(signal.SIGINT)
+                tool.finish()
+                samples = shell("perf script -i perf.data -F comm,tid,event,ip", cwd=where)
+                count = sum(1 for line in samples.splitlines() if events[0] in line)
+                equal(count, 2000, f"{what}: perf's samples; {tool.story()}")
+        finally:
+            for event in events:
+                shell(f"perf probe -d {event}")
+    on_each_jdk(record)
+
+
+def tracefs():
+    if not (TRACING / "uprobe_events").exists():
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", str(TRACING)], capture_output=True, check=False)
+    if not os.access(TRACING / "uprobe_events", os.W_OK):
+        raise Skip("no tracefs with uprobe_events that this user may write")
+
+
+def test_tracefs_arguments():
+    tracefs()
+    calls = 500
+
+    def fetch(what, target, exposed):
+        command = exposed[SIX]["commands"]["tracefs"]
+        group, event = re.search(r"p:([\w-]+)/(\w+)", command).groups()
+        # All six registers, whatever the printed line fetches.
+        registers = {"a1": "si", "a2": "dx", "a3": "cx", "a4": "r8", "a5": "r9", "a6": "di"}
+        wanted = " ".join(f"{name}=%{register}:x64" for name, register in registers.items())
+        shell(re.sub(r"(p:\S+ \S+)[^']*'", rf"\1 {wanted}'", command))
+        instance = TRACING / "instances" / f"e2e-{target.pid}"
+        instance.mkdir()
+        enable = instance / "events" / group / event / "enable"
+        try:
+            enable.write_text("1")
+            wait_for_uprobe(target, exposed[SIX])
+            target.go(f"go {calls}")
+            enable.write_text("0")
+            lines = [line for line in (instance / "trace").read_text().splitlines() if f" {event}: (" in line]
+        finally:
+            enable.write_text("0")
+            instance.rmdir()
+            with open(TRACING / "uprobe_events", "a", encoding="ascii") as events:
+                events.write(f"-:{group}/{event}\n")
+        seen = [[int(re.search(rf"{name}=(0x[0-9a-f]+)", line)[1], 16) for name in registers]
+                for line in lines]
+        # Ints have 32 bits; what the upper half of a register holds is not said.
+        widths = [32, 64, 32, 32, 32, 32]
+        passed = [[-i, i << 33, i, (i + 128) % 256 - 128, i, i & 1] for i in range(calls)]
+        masked = [[value % (1 << width) for value, width in zip(each, widths)] for each in seen]
+        equal(masked, [[value % (1 << width) for value, width in zip(each, widths)] for each in passed],
+              f"{what}: arguments")
+    on_each_jdk(fetch)
+
+
+def test_keep_and_undo():
+    for major, java in jdks().items():
+        with start_java(java, "TruthMain", dontinline="Truth*::*") as target:
+            warm(target, [FIXED], "c2")
+            entry = next(int(body["entry"], 0) for body in bodies(target, FIXED)
+                         if body["state"] == "in_use")
+            before = target.memory(entry, 16)
+            run = jitscope("expose", "-p", target.pid, "--keep", "--json", FIXED)
+            exposed = run.objects("exposed")[0]
+            check(os.path.exists(exposed["file"]), "the file stays")
+            equal(target.memory(entry, 1), b"\xe9", f"JDK {major}: the entry is a jump")
+            target.go("go 1000")
+            jitscope("expose", "--undo", "-p", target.pid)
+            equal(target.memory(entry, 16).hex(), before.hex(), f"JDK {major}: the entry's bytes")
+            check(not os.path.exists(exposed["file"]), "the file is gone")
+            target.go("go 1000")
+            target.check_sound()
+            jitscope("expose", "--undo", "-p", target.pid, status=(0, 1))
+
+
+harness.main(test_bpftrace, test_perf, test_tracefs_arguments, test_keep_and_undo)

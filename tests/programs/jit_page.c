@@ -1,0 +1,110 @@
+// A stand-in for a runtime with a JIT: a few small functions in an anonymous rwx page. The test writes
+// the perf map for it. It answers lines on standard input:
+//   go N      calls every function N times and checks the results
+//   fork N    does the same in a forked child as well, and waits for it
+//   exec      becomes itself anew (prints "ready" again)
+//   seccomp   from now on openat, memfd_create and executable mmap kill the process
+//   quit N    ends with status N
+#define _GNU_SOURCE
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { functions = 6, stride = 64 };
+
+typedef int (*function)(int a, int b);
+static unsigned char* page;
+
+// a + 2 * b + k. Even ones begin with one long instruction, odd ones with three short ones.
+static void emit(int k) {
+  unsigned char* at = page + k * stride;
+  static const unsigned char even[] = {0x8d, 0x84, 0x77, 0, 0, 0, 0, 0xc3};
+  static const unsigned char odd[] = {0x55, 0x48, 0x89, 0xe5, 0x8d, 0x04, 0x77,
+                                      0x05, 0,    0,    0,    0,    0x5d, 0xc3};
+  const int32_t added = k;
+  if (k % 2 == 0) {
+    memcpy(at, even, sizeof even);
+    memcpy(at + 3, &added, sizeof added);
+  } else {
+    memcpy(at, odd, sizeof odd);
+    memcpy(at + 8, &added, sizeof added);
+  }
+}
+
+static long call_all(long n) {
+  long errors = 0;
+  for (long i = 0; i < n; i++) {
+    for (int k = 0; k < functions; k++) {
+      // POSIX lets an object pointer be a function; ISO C does not say so.
+      function call = __extension__(function)(void*)(page + k * stride);
+      if (call((int)i, 3) != (int)i + 6 + k) errors++;
+    }
+  }
+  return errors;
+}
+
+static long fork_and_call(long n) {
+  const pid_t child = fork();
+  if (child == 0) _exit(call_all(n) == 0 ? 0 : 1);
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
+  return status;
+}
+
+static int forbid(void) {
+  static struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  static const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+int main(int argc, char** argv) {
+  (void)argc;
+  page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return 1;
+  for (int k = 0; k < functions; k++) emit(k);
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("ready %d %#lx %d %d\n", getpid(), (unsigned long)page, functions, stride);
+
+  char line[128];
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    char verb[32] = "";
+    long n = 0;
+    sscanf(line, "%31s %ld", verb, &n);
+    if (strcmp(verb, "go") == 0) {
+      printf("go calls %ld errors %ld\n", n, call_all(n));
+    } else if (strcmp(verb, "fork") == 0) {
+      const long status = fork_and_call(n);
+      printf("fork child %ld errors %ld\n", status, call_all(n));
+    } else if (strcmp(verb, "exec") == 0) {
+      execv("/proc/self/exe", argv);
+      return 1;
+    } else if (strcmp(verb, "seccomp") == 0) {
+      printf("seccomp %d\n", forbid());
+    } else if (strcmp(verb, "quit") == 0) {
+      return (int)n;
+    } else {
+      printf("unknown %s\n", verb);
+    }
+  }
+  return 0;
+}
