@@ -1,9 +1,12 @@
-// What the fuzzer and the replay test run: the HotSpot readers over memory that the input describes.
+// What the fuzzer and the replay test run: the HotSpot readers over memory that the input
+// describes.
 //
 // Input: one byte that says what it is.
-//  'M'  memory: records {u64 address, u32 length, u32 data bytes, data}; the bytes of a record behind
-//       its data are zero. HotSpot's exported variables lie at fixed addresses (kFuzzSymbols, in the
-//       order of fuzz_symbols()). The whole reading runs over it, twice, and the loaded methods.
+//  'M'  memory: records {u64 address, u32 length, u32 data bytes, data}; the bytes of a record
+//  behind
+//       its data are zero. HotSpot's exported variables lie at fixed addresses (kFuzzSymbols, in
+//       the order of fuzz_symbols()). The whole reading runs over it, twice, and the loaded
+//       methods.
 //  'S'  a method descriptor, a class name and a method name, separated by line ends
 //  'N'  a .note.stapsdt section
 #pragma once
@@ -31,14 +34,27 @@ namespace jitscope::hotspot::test {
 constexpr uint64_t kFuzzSymbols = 0x7e0000000000;
 
 inline const auto& fuzz_symbols() {
-  static constexpr std::array kNames = {
-      "Structs", "Types", "IntConstants", "LongConstants", "StructEntryTypeNameOffset",
-      "StructEntryFieldNameOffset", "StructEntryTypeStringOffset", "StructEntryIsStaticOffset",
-      "StructEntryOffsetOffset", "StructEntryAddressOffset", "StructEntryArrayStride",
-      "TypeEntryTypeNameOffset", "TypeEntrySizeOffset", "TypeEntryIsUnsignedOffset",
-      "TypeEntryArrayStride", "IntConstantEntryNameOffset", "IntConstantEntryValueOffset",
-      "IntConstantEntryArrayStride", "LongConstantEntryNameOffset", "LongConstantEntryValueOffset",
-      "LongConstantEntryArrayStride"};
+  static constexpr std::array kNames = {"Structs",
+                                        "Types",
+                                        "IntConstants",
+                                        "LongConstants",
+                                        "StructEntryTypeNameOffset",
+                                        "StructEntryFieldNameOffset",
+                                        "StructEntryTypeStringOffset",
+                                        "StructEntryIsStaticOffset",
+                                        "StructEntryOffsetOffset",
+                                        "StructEntryAddressOffset",
+                                        "StructEntryArrayStride",
+                                        "TypeEntryTypeNameOffset",
+                                        "TypeEntrySizeOffset",
+                                        "TypeEntryIsUnsignedOffset",
+                                        "TypeEntryArrayStride",
+                                        "IntConstantEntryNameOffset",
+                                        "IntConstantEntryValueOffset",
+                                        "IntConstantEntryArrayStride",
+                                        "LongConstantEntryNameOffset",
+                                        "LongConstantEntryValueOffset",
+                                        "LongConstantEntryArrayStride"};
   return kNames;
 }
 
@@ -63,7 +79,8 @@ class FuzzMemory : public MemoryReader {
       const auto data = cursor.bytes(std::min<uint64_t>(size, cursor.remaining()));
       if (!cursor.ok()) break;
       parts_.insert_or_assign(
-          address, Part{std::max<uint64_t>(data.size(), std::min<uint64_t>(length, 1U << 20U)), data});
+          address,
+          Part{std::max<uint64_t>(data.size(), std::min<uint64_t>(length, 1U << 20U)), data});
     }
   }
 

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit status: 0 done, 1 nothing found or nothing named, 2 wrong usage, 3 not permitted or not\n"
-      "possible here, 4 the target died.");
+      "possible here, 4 the target died.\n");
   int status = 0;
   jitscope::add_ps_command(app, status);
   jitscope::add_methods_command(app, status);

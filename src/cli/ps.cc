@@ -80,7 +80,8 @@ int run_ps(const PsOptions& options) {
     }
   }
   if (hidden != 0) {
-    report_note(fmt::format("{} processes of other users cannot be looked at: run as root", hidden));
+    report_note(fmt::format("{} process{} cannot be looked at: that needs root or CAP_SYS_PTRACE",
+                            hidden, hidden == 1 ? "" : "es"));
   }
   if (shown == 0) {
     report_note("no process runs code that no ELF file backs");

@@ -17,6 +17,11 @@ namespace {
 constexpr size_t kLongest = 64;
 constexpr unsigned kFar = 1U << 20U;
 
+struct Ranked {
+  unsigned cost = 0;
+  size_t index = 0;
+};
+
 struct Parts {
   std::string_view package;
   std::string_view type;  // its last component
@@ -146,17 +151,19 @@ std::vector<std::string> nearest_names(std::string_view pattern,
   const bool with_parameters = open != std::string_view::npos && open > 0;
   const std::string text = normalised(with_parameters ? pattern.substr(0, open) : pattern);
   const Parts wanted = split(text);
-  std::vector<std::pair<unsigned, const MethodName*>> ranked;
-  for (const MethodName* name : names) {
-    if (name == nullptr) continue;
-    const unsigned cost = cost_of(wanted, *name);
-    if (cost < kFar) ranked.emplace_back(cost, name);
+  std::vector<Ranked> ranked;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == nullptr) continue;
+    const unsigned cost = cost_of(wanted, *names[i]);
+    if (cost < kFar) ranked.push_back({cost, i});
   }
-  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
+  std::ranges::sort(ranked, {},
+                    [](const Ranked& entry) { return std::pair(entry.cost, entry.index); });
   std::vector<std::string> found;
   std::unordered_set<std::string> seen;
-  for (const auto& [cost, name] : ranked) {
+  for (const Ranked& entry : ranked) {
     if (found.size() >= count) break;
+    const MethodName* name = names[entry.index];
     std::string shown = with_parameters ? name->display() : name->short_name();
     if (seen.insert(shown).second) found.push_back(std::move(shown));
   }

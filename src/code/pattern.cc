@@ -139,14 +139,18 @@ bool Pattern::matches_located(const MethodName& name) const {
 }
 
 bool Pattern::matches(const MethodName& name) const {
-  if (text_ == name.raw) return true;
-  if (!name.location.empty()) return text_ == name.display() || matches_located(name);
+  if (text_ == trimmed(name.raw) || text_ == name.display()) return true;
+  if (!name.location.empty()) return matches_located(name);
   const std::string qualified = normalise(name.short_name());
   if (name.has_parameters) {
     return glob_match(name_, qualified) &&
            (!with_parameters_ || glob_match(parameters_, without_blanks(name.parameters)));
   }
   if (glob_match(whole_, qualified)) return true;
+  // Erlang's spelling: "lists:map/2".
+  if (!file_.empty() && !name.type.empty() && glob_match(file_ + '.' + function_, qualified)) {
+    return true;
+  }
   return with_parameters_ && parameters_ == "*" && glob_match(name_, qualified);
 }
 

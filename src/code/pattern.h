@@ -41,7 +41,7 @@ class Pattern {
   std::string name_;        // the same before '('
   std::string parameters_;  // between the parentheses, blanks removed
   bool with_parameters_ = false;
-  std::string file_;      // V8: before ':'
+  std::string file_;      // V8: before ':' (Erlang: the module)
   std::string function_;  // V8: behind it
 };
 

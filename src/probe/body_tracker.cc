@@ -13,6 +13,7 @@ constexpr uint64_t period_with_events = 2000 * millisecond;
 constexpr uint64_t period_without_events = 400 * millisecond;
 // Bursts of load events are answered by one look.
 constexpr uint64_t shortest_period = 20 * millisecond;
+constexpr unsigned most_retries = 50;
 
 }  // namespace
 
@@ -66,6 +67,8 @@ bool BodyTracker::due() {
 
 Result<BodyTracker::Change> BodyTracker::look() {
   if (!fresh_) {
+    // Before, for when it fails: a source that cannot be read is not asked without a pause.
+    last_look_ns_ = monotonic_ns();
     JITSCOPE_ASSIGN(snapshot_, source_.read());
   }
   fresh_ = false;
@@ -88,10 +91,12 @@ Result<BodyTracker::Change> BodyTracker::look() {
     if (!alive.contains(key)) change.gone.push_back(key);
   }
   known_ = std::move(alive);
+  std::erase_if(retries_, [&](const auto& entry) { return !known_.contains(entry.first); });
   return change;
 }
 
 void BodyTracker::retry(const CodeBody& body) {
+  if (++retries_[key_of(body)] > most_retries) return;
   known_.erase(key_of(body));
   soon_ = true;
 }

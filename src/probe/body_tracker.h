@@ -41,8 +41,11 @@ class BodyTracker {
   bool due();
   // Looks now. A body is reported once, those with a not_probeable reason at every look.
   Result<Change> look();
-  // Report this body again at the next look (it could not be dealt with yet), and look soon.
+  // Report this body again at the next look (it could not be dealt with yet), and look soon. Not
+  // for ever: each try costs the target a stop.
   void retry(const CodeBody& body);
+
+  [[nodiscard]] bool retries() const { return soon_; }
 
   // Bodies of a method that are entered by calls now.
   [[nodiscard]] uint64_t alive(size_t method) const;
@@ -61,6 +64,7 @@ class BodyTracker {
   Snapshot snapshot_;
   std::unique_ptr<LoadWatch> watch_;
   std::map<Key, size_t> known_;  // bodies reported and still alive -> method
+  std::map<Key, unsigned> retries_;
   std::vector<uint64_t> alive_;
   uint64_t last_look_ns_ = 0;
   bool soon_ = false;

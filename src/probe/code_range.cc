@@ -11,7 +11,8 @@ std::pair<uint64_t, uint64_t> code_range_around(uint64_t anchor, const Snapshot&
   uint64_t high = anchor + 16;
   for (const CodeBody& body : snapshot.bodies) {
     const uint64_t distance = body.address > anchor ? body.address - anchor : anchor - body.address;
-    if (distance > near || body.tier == Tier::stub) continue;
+    // A perf map may say anything of a size.
+    if (distance > near || body.size > near || body.tier == Tier::stub) continue;
     low = std::min(low, body.address);
     high = std::max(high, body.address + body.size);
   }

@@ -19,8 +19,8 @@ std::string event_name(std::string_view symbol) {
   for (const char c : symbol) {
     name += (std::isalnum(static_cast<unsigned char>(c)) != 0) ? c : '_';
   }
-  if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0) name = "_" + name;
   if (name.size() > 60) name = name.substr(name.size() - 60);
+  if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0) name = "_" + name;
   return name;
 }
 

@@ -1,28 +1,48 @@
 #include "probe/image_home.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <memory>
 
 namespace jitscope {
 namespace {
 
 constexpr std::string_view prefix = "jitscope-";
 
+// A directory as the target sees it, to work with by descriptor. In another root a symbolic link on
+// the way is refused: looked up from here it would lead out of that root, to a directory of ours.
+UniqueFd open_directory(const Process& process, const std::string& directory) {
+  constexpr int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  if (!process.other_mount_namespace()) return UniqueFd(::open(directory.c_str(), flags));
+  const UniqueFd root(::open(process.path_in_root("/").c_str(), flags));
+  if (!root) return {};
+  open_how how = {};
+  how.flags = flags;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_openat2, root.get(), directory.c_str(), &how, sizeof(how))));
+}
+
 // Why a directory will not do, "" when it may.
-std::string objection(const std::string& directory, uint64_t bytes, bool accept_overlay) {
+std::string objection(const UniqueFd& directory, uint64_t bytes, bool accept_overlay) {
+  if (!directory) return errno == ELOOP ? "a symbolic link" : std::strerror(errno);
   struct statfs fs = {};
-  if (::statfs(directory.c_str(), &fs) != 0) return std::strerror(errno);
+  if (::fstatfs(directory.get(), &fs) != 0) return std::strerror(errno);
   struct statvfs flags = {};
-  if (::statvfs(directory.c_str(), &flags) != 0) return std::strerror(errno);
+  if (::fstatvfs(directory.get(), &flags) != 0) return std::strerror(errno);
   if ((flags.f_flag & ST_NOEXEC) != 0) return "mounted noexec";
   if ((flags.f_flag & ST_RDONLY) != 0) return "read only";
   if (!accept_overlay && fs.f_type == OVERLAYFS_SUPER_MAGIC) return "overlay";
@@ -51,27 +71,56 @@ bool usable_by_tools(std::string_view path) {
   return !path.empty() && path.starts_with('/') && path.find_first_of(" :\\\"'\n\t+@%") == path.npos;
 }
 
-}  // namespace
-
-Result<ImageHome> create_image_file(const Process& process, uint64_t bytes) {
+std::vector<std::string> directories_of(const Process& process) {
   std::vector<std::string> directories = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
   if (const std::string cwd = working_directory(process); usable_by_tools(cwd)) {
     directories.push_back(cwd);
   }
+  return directories;
+}
+
+// A target that sees the same files as we do gets plain paths, which every tool takes.
+std::string seen_from_here(const Process& process, const std::string& directory) {
+  return process.other_mount_namespace() ? process.path_in_root(directory) : directory;
+}
+
+std::string name_start(const Process& process) {
+  return fmt::format("{}{}-", prefix, process.ns_pid());
+}
+
+}  // namespace
+
+std::vector<std::string> find_image_files(const Process& process) {
+  std::vector<std::string> found;
+  const std::string start = name_start(process);
+  for (const std::string& directory : directories_of(process)) {
+    const std::string here = seen_from_here(process, directory);
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(here.c_str()), ::closedir);
+    if (!entries) continue;
+    while (const dirent* entry = ::readdir(entries.get())) {
+      const std::string_view name = entry->d_name;
+      if (name.starts_with(start) && name.ends_with(".so")) {
+        found.push_back(fmt::format("{}/{}", here, name));
+      }
+    }
+  }
+  return found;
+}
+
+Result<ImageHome> create_image_file(const Process& process, uint64_t bytes) {
+  const std::vector<std::string> directories = directories_of(process);
   ImageHome home;
   for (const bool accept_overlay : {false, true}) {
     for (const std::string& directory : directories) {
-      // A target that sees the same files as we do gets plain paths, which every tool takes.
-      const std::string here =
-          process.other_mount_namespace() ? process.path_in_root(directory) : directory;
-      if (const std::string why = objection(here, bytes, accept_overlay); !why.empty()) {
+      const std::string here = seen_from_here(process, directory);
+      const UniqueFd open = open_directory(process, directory);
+      if (const std::string why = objection(open, bytes, accept_overlay); !why.empty()) {
         if (!accept_overlay) home.passed_over.push_back(fmt::format("{}: {}", directory, why));
         continue;
       }
-      const std::string name =
-          fmt::format("/{}{}-{}.so", prefix, process.ns_pid(), random_suffix());
-      UniqueFd fd(::open((here + name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                         0644));
+      const std::string name = fmt::format("{}{}.so", name_start(process), random_suffix());
+      UniqueFd fd(::openat(open.get(), name.c_str(),
+                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
       if (!fd) {
         if (!accept_overlay) {
           home.passed_over.push_back(fmt::format("{}: {}", directory, std::strerror(errno)));
@@ -80,13 +129,13 @@ Result<ImageHome> create_image_file(const Process& process, uint64_t bytes) {
       }
       // The target opens it under its own user, whatever our umask says.
       if (::fchmod(fd.get(), 0755) != 0) {
-        ::unlink((here + name).c_str());
+        ::unlinkat(open.get(), name.c_str(), 0);
         home.passed_over.push_back(fmt::format("{}: {}", directory, std::strerror(errno)));
         continue;
       }
       home.fd = std::move(fd);
-      home.path_in_target = directory + name;
-      home.path_here = here + name;
+      home.path_in_target = directory + "/" + name;
+      home.path_here = here + "/" + name;
       return home;
     }
   }

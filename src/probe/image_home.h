@@ -22,6 +22,9 @@ struct ImageHome {
 // /run, the target's working directory; overlays after those. not_possible when none will do.
 Result<ImageHome> create_image_file(const Process& process, uint64_t bytes);
 
+// Files of this target's images that lie in those directories, as paths from here.
+[[nodiscard]] std::vector<std::string> find_image_files(const Process& process);
+
 // True for the file names that create_image_file gives.
 [[nodiscard]] bool is_image_name(std::string_view path);
 

@@ -1,6 +1,7 @@
 #include "probe/inplace.h"
 
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
   }
   JITSCOPE_ASSIGN(ImageHome home, create_image_file(process_, 2 * page_bytes));
   files_.push_back(home.path_here);
+  ::flock(home.fd.get(), LOCK_EX | LOCK_NB);  // as for a live image: a living jitscope works with it
   if (::ftruncate(home.fd.get(), page_bytes) != 0) {
     return fail(system_error("cannot size the page's file", home.path_here));
   }
@@ -101,6 +103,7 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
   JITSCOPE_ASSIGN(const RemoteReport report, run_remote_calls(process_, calls, true, copy_page));
   stopped_ += report.stop.stopped;
   pages_.insert(page);
+  held_.push_back(std::move(home.fd));
   return {};
 }
 

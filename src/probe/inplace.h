@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "probe/site.h"
 #include "process/process.h"
 
@@ -39,6 +40,7 @@ class InplacePages {
   const Process& process_;
   std::set<uint64_t> pages_;
   std::vector<std::string> files_;
+  std::vector<UniqueFd> held_;
   std::chrono::nanoseconds stopped_{0};
 };
 

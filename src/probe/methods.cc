@@ -95,6 +95,10 @@ Status MethodSet::select(const Snapshot& snapshot,
     unmatched_.push_back(fmt::format("no method matches '{}'; {}", patterns_[i].text(),
                                      nearest_hint(patterns_[i], all)));
   }
+  if (patterns_.empty()) {
+    return fail(ErrorKind::usage, "no pattern is given", {},
+                "name a method, e.g. 'java.util.HashMap.put'");
+  }
   if (chosen.empty()) {
     return fail(ErrorKind::not_found, fmt::format("no method matches '{}'", patterns_.front().text()),
                 {}, nearest_hint(patterns_.front(), all));
@@ -123,6 +127,9 @@ size_t MethodSet::index_of(const CodeBody& body) {
 }
 
 bool MethodSet::may_match(std::string_view class_name, std::string_view method) const {
+  // Load events carry at most so much of a name: what was cut may match.
+  constexpr size_t whole = 127;
+  if (class_name.size() >= whole || method.size() >= whole) return true;
   MethodName name;
   name.type = class_name;
   std::ranges::replace(name.type, '/', '.');

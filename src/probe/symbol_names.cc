@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+
+#include "base/utf8.h"
 
 namespace jitscope {
 namespace {
@@ -11,10 +14,15 @@ namespace {
 // Letters, digits and what every tool takes in a symbol name; the rest becomes '_'.
 std::string safe(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+    length = std::max<size_t>(utf8_length(text), 1);
+    if (length > 1) {
+      result += text.substr(0, length);
+      continue;
+    }
+    const char c = text.front();
     const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '.' || c == '_' || c == '$' || c == '<' || c == '>' || c == '-' || c == '/' ||
-                      (static_cast<unsigned char>(c) & 0x80U) != 0;
+                      c == '.' || c == '_' || c == '$' || c == '<' || c == '>' || c == '-' || c == '/';
     result += fine ? c : '_';
   }
   return result.empty() ? "anonymous" : result;
@@ -23,19 +31,28 @@ std::string safe(std::string_view text) {
 // "int,java.lang.String[]" -> "int-java.lang.String-array"
 std::string safe_parameters(std::string_view parameters) {
   std::string result;
-  size_t at = 0;
-  while (at < parameters.size()) {
-    if (parameters[at] == ',') {
-      result += '-';
-    } else if (parameters.substr(at).starts_with("[]")) {
+  while (!parameters.empty()) {
+    if (parameters.starts_with("[]")) {
       result += "-array";
-      ++at;
-    } else {
-      result += safe(parameters.substr(at, 1));
+      parameters.remove_prefix(2);
+      continue;
     }
-    ++at;
+    if (parameters.front() == ',') {
+      result += '-';
+      parameters.remove_prefix(1);
+      continue;
+    }
+    const size_t run = std::min(parameters.find_first_of(",[", 1), parameters.size());
+    result += safe(parameters.substr(0, run));
+    parameters.remove_prefix(run);
   }
   return result.empty() ? "none" : result;
+}
+
+// A symbol table takes any bytes but NUL, tools that print it line by line do not.
+bool fit_for_a_symbol(std::string_view text) {
+  return std::ranges::none_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 std::string base_name(const MethodName& name) {
@@ -68,7 +85,7 @@ std::vector<SymbolName> symbol_names(std::span<const MethodName* const> names) {
     for (int number = 2; !taken.insert(each.symbol).second; ++number) {
       each.symbol = fmt::format("{}.{}", wanted, number);
     }
-    if (name->has_parameters) each.alias = name->display();
+    if (name->has_parameters && fit_for_a_symbol(name->display())) each.alias = name->display();
     result.push_back(std::move(each));
   }
   return result;

@@ -3,6 +3,7 @@
 #include "probe/tracer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -144,6 +145,10 @@ Status LiveTracer::begin() {
     start_.notes.push_back(
         fmt::format("{} bod{} not probed: {}", count, count == 1 ? "y" : "ies", reason));
   }
+  if (start_.sites == 0 && !reasons.empty() && !tracker_.retries()) {
+    return fail(ErrorKind::not_possible, "no body of these methods could be probed", {},
+                fmt::format("{}", fmt::join(start_.notes, "; ")));
+  }
   start_.backend = backend_;
   start_.stopped = trampolines_.stopped() + inplace_.stopped();
   return {};
@@ -270,7 +275,13 @@ Status LiveTracer::take(BodyTracker::Change change) {
     fresh.push_back(site);
   }
   if (fresh.empty()) return {};
-  return place(std::move(fresh), backend_);
+  Status status = place(fresh, backend_);
+  if (!status) {
+    for (SiteState* site : fresh) {
+      if (!site->placed && site->reason.empty()) site->reason = to_string(status.error());
+    }
+  }
+  return status;
 }
 
 bool LiveTracer::target_gone() {

@@ -129,6 +129,20 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     outcomes[i].reason = why_not(requests[i].body, bodies[i], Backend::trampoline);
     if (outcomes[i].reason.empty()) candidates.push_back({i, 0, {}});
   }
+  // A source may name the same bytes twice; two jumps cannot lie there.
+  std::ranges::stable_sort(candidates, {}, [&](const Candidate& each) {
+    return requests[each.request].body.entry;
+  });
+  uint64_t taken_to = 0;
+  std::erase_if(candidates, [&](const Candidate& each) {
+    const uint64_t entry = requests[each.request].body.entry;
+    if (entry < taken_to) {
+      outcomes[each.request].reason = "another body begins at the same bytes";
+      return true;
+    }
+    taken_to = entry + jump_length;
+    return false;
+  });
   if (candidates.empty()) return outcomes;
 
   if (image_->record_capacity() - image_->record_count() < candidates.size()) {
@@ -203,6 +217,11 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
       case PatchOutcome::applied: {
         outcome.placed = true;
         const Bytes& body = bodies[patched[i]->request];
+        // What was written here for a body that is gone is no longer there.
+        std::erase_if(jumps_, [&](const PlacedJump& old) {
+          return old.entry < request.body.entry + jump_length &&
+                 request.body.entry < old.entry + jump_length;
+        });
         jumps_.push_back({request.id, request.body.entry, base_ + patched[i]->offset,
                           Bytes(body.begin(), body.begin() + jump_length), patches[i].replacement});
         break;

@@ -95,14 +95,17 @@ class Session final : public BpfSession {
                       const std::function<void(const CallEvent&)>& on_call) override {
     on_call_ = &on_call;
     int got = ring_buffer__consume(ring_);
+    size_t handed = got > 0 ? static_cast<size_t>(got) : 0;
     if (got == 0 && wait.count() > 0) {
       // Events come without a wake-up (see the program), so look again after the wait.
-      ring_buffer__poll(ring_, static_cast<int>(wait.count()));
-      got = ring_buffer__consume(ring_);
+      got = ring_buffer__poll(ring_, static_cast<int>(wait.count()));
+      if (got > 0) handed += static_cast<size_t>(got);
+      if (got >= 0 || got == -EINTR) got = ring_buffer__consume(ring_);
+      if (got > 0) handed += static_cast<size_t>(got);
     }
     on_call_ = nullptr;
     if (got < 0 && got != -EINTR) return fail(system_error("cannot read the event ring", {}, -got));
-    return got < 0 ? 0 : static_cast<size_t>(got);
+    return handed;
   }
 
  private:

@@ -38,7 +38,7 @@ using Registers = user_regs_struct;
 // does not repeat by itself. The caller must make sure that no signal of the program's own is the
 // cause.
 [[nodiscard]] bool interrupted_without_restart(const Registers& registers);
-// Such a call waits with a signal mask of its own, so that any pending signal may be the cause.
+// Such a call waits with a signal mask of its own (epoll_pwait).
 [[nodiscard]] bool waits_with_own_mask(const Registers& registers);
 // The bytes before instruction_pointer() are the system call instruction.
 inline constexpr uint64_t kSystemCallSize = 2;

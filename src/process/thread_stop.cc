@@ -11,11 +11,14 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
+#include "base/byte_cursor.h"
 #include "base/mapped_file.h"
 #include "process/tasks.h"
+#include "process/write_memory.h"
 
 namespace jitscope {
 namespace {
@@ -42,25 +45,43 @@ Error seize_refused(pid_t pid, pid_t tid, int code) {
   return permission_error("stopping threads", pid, code).at(fmt::format("tid {}", tid));
 }
 
-// A signal that the thread would be given next may be why its call said EINTR.
-bool signal_pending(pid_t tid, bool whatever_mask) {
-  uint64_t blocked = 0;
-  if (!whatever_mask && ::ptrace(PTRACE_GETSIGMASK, tid, sizeof(blocked), &blocked) != 0) {
-    return true;
+// The signals that a thread blocks at this moment, bit n-1 for signal n. In a call that waits with
+// a mask of its own, ptrace shows the mask that comes back afterwards, /proc the one in force.
+std::optional<uint64_t> blocked_signals(pid_t pid, pid_t tid, bool own_mask) {
+  if (!own_mask) {
+    uint64_t blocked = 0;
+    if (::ptrace(PTRACE_GETSIGMASK, tid, sizeof(blocked), &blocked) != 0) return std::nullopt;
+    return blocked;
   }
+  const auto text = read_text_file(fmt::format("/proc/{}/task/{}/status", pid, tid), 1U << 20U);
+  if (!text) return std::nullopt;
+  constexpr std::string_view kKey = "\nSigBlk:\t";
+  const size_t at = text->find(kKey);
+  if (at == std::string::npos) return std::nullopt;
+  return parse_hex(std::string_view(*text).substr(at + kKey.size(), 16));
+}
+
+// A signal that the thread would be given next may be why its call said EINTR.
+bool signal_pending(pid_t pid, pid_t tid, bool own_mask) {
+  const auto mask = blocked_signals(pid, tid, own_mask);
+  if (!mask) return true;
+  const uint64_t blocked = *mask;
   for (const uint32_t flags : {0U, static_cast<uint32_t>(PTRACE_PEEKSIGINFO_SHARED)}) {
-    std::array<siginfo_t, 16> infos{};
+    std::array<siginfo_t, 64> infos{};
     __ptrace_peeksiginfo_args arguments{};
     arguments.flags = flags;
     arguments.nr = static_cast<int>(infos.size());
-    const long count = ::ptrace(PTRACE_PEEKSIGINFO, tid, &arguments, infos.data());
-    if (count < 0 || count == static_cast<long>(infos.size())) return true;  // cannot tell
-    for (long i = 0; i < count; ++i) {
-      const int number = infos[static_cast<size_t>(i)].si_signo;
-      if (number >= 1 && number <= 64 &&
-          ((blocked >> static_cast<unsigned>(number - 1)) & 1U) == 0) {
-        return true;
+    while (true) {
+      const long count = ::ptrace(PTRACE_PEEKSIGINFO, tid, &arguments, infos.data());
+      if (count < 0) return true;  // cannot tell
+      for (const siginfo_t& info : std::span(infos).first(static_cast<size_t>(count))) {
+        const int number = info.si_signo;
+        if (number < 1 || number > 64) continue;
+        if (((blocked >> static_cast<unsigned>(number - 1)) & 1U) == 0) return true;
       }
+      if (count < static_cast<long>(infos.size())) break;
+      arguments.off += static_cast<uint64_t>(count);
+      if (arguments.off > 65536) return true;  // a queue without an end
     }
   }
   return false;
@@ -93,6 +114,8 @@ ThreadEvent poll_thread(pid_t tid, bool leader) {
     if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) {
       return {ThreadEvent::Kind::gone, 0};
     }
+    // A stop that came between the two calls shows here as well; the next poll takes it.
+    if (classify(info).kind != ThreadEvent::Kind::gone) return {};
   }
   return classify(info);
 }
@@ -178,6 +201,8 @@ Status ThreadStop::hold(std::span<const pid_t> tids, bool rescan,
 }
 
 Status ThreadStop::collect(Clock::time_point deadline) {
+  constexpr auto kNudge = std::chrono::milliseconds(5);
+  auto nudge_at = Clock::now() + kNudge;
   for (unsigned round = 0; !waiting_.empty(); ++round) {
     const size_t before = waiting_.size();
     std::erase_if(waiting_, [&](pid_t tid) {
@@ -187,7 +212,14 @@ Status ThreadStop::collect(Clock::time_point deadline) {
       return true;
     });
     if (waiting_.empty()) break;
-    if (Clock::now() > deadline) return fail(late(waiting_.front()));
+    const auto now = Clock::now();
+    if (now > deadline) return fail(late(waiting_.front()));
+    if (now > nudge_at) {
+      // An exec ends the other threads and forgets the interrupt of the one that lives on.
+      nudge_at = now + kNudge;
+      JITSCOPE_TRY(check_address_space(*process_));
+      for (const pid_t tid : waiting_) (void)::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+    }
     if (waiting_.size() != before) continue;
     if (round < 200) {
       ::sched_yield();
@@ -211,7 +243,7 @@ void ThreadStop::take(pid_t tid, const ThreadEvent& event) {
 
 void ThreadStop::repair(StoppedThread& thread) {
   if (thread.signal != 0 || !interrupted_without_restart(thread.registers)) return;
-  if (signal_pending(thread.tid, waits_with_own_mask(thread.registers))) return;
+  if (signal_pending(process_->pid(), thread.tid, waits_with_own_mask(thread.registers))) return;
   std::byte bytes[kSystemCallSize];
   const uint64_t address = instruction_pointer(thread.registers) - kSystemCallSize;
   if (!process_->memory().read(address, bytes) || !is_system_call_instruction(bytes)) return;

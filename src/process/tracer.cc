@@ -34,12 +34,19 @@ class BlockedSignals {
 };
 
 // Collects dead threads of the target that the tracer thread holds. Never the leader: its exit
-// status belongs to its parent, which may be this very process.
+// status belongs to its parent, which may be this very process. A look first (WNOWAIT): of a traced
+// thread, wait reports stops too, asked for or not (kernel/exit.c, wait_task_stopped), and those
+// are the tracer's.
 void bury_dead_threads(pid_t target) {
   for (const pid_t tid : list_threads(target)) {
     if (tid == target) continue;
     siginfo_t info{};
-    (void)::waitid(P_PID, static_cast<id_t>(tid), &info, WEXITED | WNOHANG | __WALL);
+    const auto id = static_cast<id_t>(tid);
+    if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) continue;
+    if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED) {
+      continue;
+    }
+    (void)::waitid(P_PID, id, &info, WEXITED | WNOHANG | __WALL);
   }
 }
 

@@ -4,31 +4,9 @@
 
 #include <iterator>
 
+#include "base/utf8.h"
+
 namespace jitscope {
-namespace {
-
-// Length of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  size_t length = 0;
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) length = 2;
-  if (lead >= 0xe0 && lead <= 0xef) length = 3;
-  if (lead >= 0xf0 && lead <= 0xf4) length = 4;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-  }
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
-  if (lead == 0xed && byte(1) > 0x9f) return 0;  // surrogates
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;  // overlong
-  if (lead == 0xf4 && byte(1) > 0x8f) return 0;  // beyond U+10FFFF
-  return length;
-}
-
-}  // namespace
-
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
@@ -57,17 +35,28 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
-std::string json_address(uint64_t address) { return fmt::format("\"{:#x}\"", address); }
+std::string json_address(uint64_t address) {
+  return fmt::format("\"{:#x}\"", address);
+}
 
 std::string printable(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text.front());
+    size_t length = utf8_length(text);
+    // U+0080 to U+009F (c2 80 to c2 9f) are control characters too: U+009B is what ESC [ is.
+    const bool control =
+        byte < 0x20 || byte == 0x7f ||
+        (byte == 0xc2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xa0);
+    if (length != 0 && !control) {
+      out += text.substr(0, length);
     } else {
-      out += c;
+      length = length == 0 ? 1 : length;
+      for (const char c : text.substr(0, length)) {
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+      }
     }
+    text.remove_prefix(length);
   }
   return out;
 }

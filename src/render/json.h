@@ -13,7 +13,8 @@ namespace jitscope {
 void append_json_string(std::string& out, std::string_view text);
 // "0x7f12..." with quotes.
 [[nodiscard]] std::string json_address(uint64_t address);
-// Control characters (line ends, tabs, escape sequences) as \xNN: for text on a terminal.
+// Control characters (line ends, tabs, escape sequences) and bytes that are no UTF-8 as \xNN: for
+// text on a terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
 // Builds one object: JsonObject o("body"); o.text("method", name).number("size", 12); o.str() + '\n'.

@@ -53,7 +53,7 @@ std::string utf16_unit(uint32_t unit) {
 void append_value_text(std::string& out, const ArgumentValue& value) {
   switch (value.kind) {
     case ArgumentValue::Kind::unknown:
-      fmt::format_to(std::back_inserter(out), "{} ?", value.type);
+      fmt::format_to(std::back_inserter(out), "{} ?", printable(value.type));
       break;
     case ArgumentValue::Kind::integer:
       fmt::format_to(std::back_inserter(out), "{}", value.integer);
@@ -67,9 +67,9 @@ void append_value_text(std::string& out, const ArgumentValue& value) {
       break;
     case ArgumentValue::Kind::address:
       if (value.address == 0) {
-        fmt::format_to(std::back_inserter(out), "{} null", value.type);
+        fmt::format_to(std::back_inserter(out), "{} null", printable(value.type));
       } else {
-        fmt::format_to(std::back_inserter(out), "{} {:#x}", value.type, value.address);
+        fmt::format_to(std::back_inserter(out), "{} {:#x}", printable(value.type), value.address);
       }
       break;
   }
@@ -143,7 +143,7 @@ void append_sites_text(std::string& out, const MethodReport& method) {
   }
   for (const auto& [reason, count] : refused) {
     fmt::format_to(std::back_inserter(out), "    {} not probed: {}\n",
-                   plural(count, "body", "bodies"), reason);
+                   plural(count, "body", "bodies"), printable(reason));
   }
 }
 
@@ -170,10 +170,10 @@ void append_call_text(std::string& out, const CallLine& line) {
   for (const StackFrame& frame : line.stack->frames) {
     if (frame.name.empty()) {
       fmt::format_to(std::back_inserter(out), "        {:x} [unknown: {}] ({})\n", frame.address,
-                     frame.reason, frame.module);
+                     printable(frame.reason), printable(frame.module));
     } else {
       fmt::format_to(std::back_inserter(out), "        {:x} {} ({})\n", frame.address,
-                     printable(frame.name), frame.module);
+                     printable(frame.name), printable(frame.module));
     }
   }
   if (line.stack->end != "complete") {
@@ -233,8 +233,9 @@ std::string summary_text(const TraceReport& report) {
                    plural(method.calls, "call", "calls"), method.lost);
     append_sites_text(out, method);
     if (method.bodies_alive == 0) {
-      fmt::format_to(std::back_inserter(out), "    no compiled body at the end{}\n",
-                     method.interpreted_only ? ": the method is interpreted only (or inlined)" : "");
+      fmt::format_to(
+          std::back_inserter(out), "    no compiled body at the end{}\n",
+          method.interpreted_only ? ": the method is interpreted only (or inlined)" : "");
     } else {
       fmt::format_to(std::back_inserter(out), "    coverage: {} of {} compiled bodies probed\n",
                      method.bodies_probed, method.bodies_alive);
@@ -245,15 +246,19 @@ std::string summary_text(const TraceReport& report) {
                      plural(method.redispatched, "call", "calls"));
     }
     if (method.stale != 0) {
-      fmt::format_to(std::back_inserter(out), "    {} another body at the same address: not counted\n",
+      fmt::format_to(std::back_inserter(out),
+                     "    {} another body at the same address: not counted\n",
                      plural(method.stale, "hit met", "hits met"));
     }
   }
   if (!report.methods.empty()) {
-    out += "not seen: interpreted calls, calls inlined into other bodies, calls of a body before it "
-           "was watched\n";
+    out +=
+        "not seen: interpreted calls, calls inlined into other bodies, calls of a body before it "
+        "was watched\n";
   }
-  for (const std::string& note : report.notes) out += fmt::format("note: {}\n", note);
+  for (const std::string& note : report.notes) {
+    out += fmt::format("note: {}\n", printable(note));
+  }
   fmt::format_to(std::back_inserter(out), "stopped {} in all, {} at most at a time\n",
                  duration_text(report.stopped), duration_text(report.longest_stop));
   return out;

@@ -165,13 +165,14 @@ class Trigger {
     ::unlinkat(directory_.get(), name_.c_str(), 0);
   }
 
-  // In /tmp, else in the working directory: the two places where HotSpot looks.
+  // HotSpot looks into its working directory and into /tmp. /tmp first: where this user can make no
+  // file, the JVM can make no socket either. The other when the name is taken.
   Status create(const Target& target) {
     uid_ = target.uid;
     gid_ = target.gid;
     name_ = target.trigger_name;
     Status made = create_in(target, UniqueFd(::fcntl(target.tmp.get(), F_DUPFD_CLOEXEC, 0)));
-    if (made) return made;
+    if (made || made.error().system_errno != EEXIST) return made;
     UniqueFd cwd(::open(fmt::format("/proc/{}/cwd", target.process.pid()).c_str(),
                         O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (cwd && create_in(target, std::move(cwd))) return {};
@@ -196,7 +197,7 @@ class Trigger {
       if (!usable) {
         return fail(system_error(fmt::format("cannot create {} for the JVM", target.trigger_name),
                                  where(target), code)
-                        .advise("its /tmp or working directory must be writable for its user"));
+                        .advise("its /tmp must be writable for its user"));
       }
     }
     directory_ = std::move(directory);

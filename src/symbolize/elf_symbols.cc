@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "base/unique_fd.h"
@@ -40,10 +41,13 @@ Result<ElfSymbols> ElfSymbols::open(const std::string& path) {
   }
   Elf_Scn* chosen = nullptr;
   GElf_Shdr chosen_header = {};
+  std::vector<uint64_t> section_ends = {0};  // by index
   for (Elf_Scn* section = elf_nextscn(elf.get(), nullptr); section != nullptr;
        section = elf_nextscn(elf.get(), section)) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0) continue;
+    GElf_Shdr header = {};
+    const bool readable = gelf_getshdr(section, &header) != nullptr;
+    section_ends.push_back(readable ? header.sh_addr + header.sh_size : 0);
+    if (!readable || header.sh_entsize == 0) continue;
     const bool better = header.sh_type == SHT_SYMTAB ||
                         (header.sh_type == SHT_DYNSYM && chosen == nullptr);
     if (!better) continue;
@@ -52,19 +56,25 @@ Result<ElfSymbols> ElfSymbols::open(const std::string& path) {
   }
   if (chosen == nullptr) return result;
   Elf_Data* data = elf_getdata(chosen, nullptr);
-  if (data == nullptr) return result;
+  Elf_Data* names = elf_getdata(elf_getscn(elf.get(), chosen_header.sh_link), nullptr);
+  if (data == nullptr || names == nullptr || names->d_buf == nullptr) return result;
+  // The whole table, so that no number of symbols can make more of it than the file has.
+  result.names_.assign(static_cast<const char*>(names->d_buf), names->d_size);
   const size_t count = data->d_size / chosen_header.sh_entsize;
   for (size_t i = 0; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
     const auto type = GELF_ST_TYPE(symbol.st_info);
     if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF) continue;
-    const char* name = elf_strptr(elf.get(), chosen_header.sh_link, symbol.st_name);
-    if (name == nullptr || *name == '\0') continue;
-    result.symbols_.push_back(
-        {symbol.st_value, symbol.st_size, static_cast<uint32_t>(result.names_.size())});
-    result.names_ += name;
-    result.names_ += '\0';
+    if (symbol.st_name >= result.names_.size() || result.names_[symbol.st_name] == '\0') continue;
+    Symbol added{symbol.st_value, symbol.st_size, symbol.st_name, symbol.st_size == 0};
+    if (added.open_ended) {
+      // Assembler code: to the next symbol, or to the end of its section.
+      const uint64_t end = symbol.st_shndx < section_ends.size() ? section_ends[symbol.st_shndx] : 0;
+      if (end <= added.address) continue;
+      added.size = end - added.address;
+    }
+    result.symbols_.push_back(added);
   }
   std::ranges::stable_sort(result.symbols_, {}, &Symbol::address);
   return result;
@@ -81,11 +91,15 @@ std::optional<uint64_t> ElfSymbols::address_of_offset(uint64_t file_offset) cons
 
 std::string ElfSymbols::name_at(uint64_t address) const {
   auto after = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
-  // A symbol of size 0 (assembler code) reaches to the next one.
+  if (after == symbols_.begin()) return {};
+  const uint64_t nearest = std::prev(after)->address;
   for (int tries = 0; tries < 8 && after != symbols_.begin(); ++tries) {
     --after;
-    if (after->size == 0 || address - after->address < after->size) {
-      return demangle(names_.c_str() + after->name);
+    if (after->open_ended && after->address != nearest) continue;
+    if (address - after->address < after->size) {
+      constexpr size_t longest = 4096;
+      const char* name = names_.c_str() + after->name;
+      return demangle({name, ::strnlen(name, longest)});
     }
   }
   return {};

@@ -30,6 +30,8 @@ class ElfSymbols {
     uint64_t address = 0;
     uint64_t size = 0;
     uint32_t name = 0;  // in names_
+    // Has no size of its own: `size` reaches to the end of its section, the next symbol ends it.
+    bool open_ended = false;
   };
   std::vector<Segment> segments_;
   std::vector<Symbol> symbols_;

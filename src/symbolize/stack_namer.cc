@@ -91,7 +91,9 @@ StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
     frame.reason = mapping.path == "[vdso]" ? "vdso" : "no code source knows this address";
     return frame;
   }
-  auto& symbols = files_[mapping.path];
+  // By inode too: a library and its successor after an upgrade have the same path.
+  auto& symbols = files_[fmt::format("{}:{}:{}:{}", mapping.dev_major, mapping.dev_minor, mapping.inode,
+                                     mapping.path)];
   if (symbols == nullptr) {
     std::string path = process_.path_in_root(mapping.path);
     struct stat info = {};

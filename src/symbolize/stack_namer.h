@@ -56,7 +56,7 @@ class StackNamer {
   const Process& process_;
   std::vector<CodeBody> bodies_;  // by address
   std::vector<Mapping> maps_;
-  std::map<std::string, std::unique_ptr<ElfSymbols>> files_;  // null: cannot be read
+  std::map<std::string, std::unique_ptr<ElfSymbols>> files_;  // by device, inode, path
   std::unordered_map<uint64_t, bool> call_sites_;
 };
 

@@ -6,7 +6,7 @@ import signal
 
 import harness
 from harness import Child, Run, Skip, bodies, check, equal, jitscope, wait_for
-from runtimes import in_use, java_command, jdks, start_java, start_jit_page, warm
+from runtimes import in_use, java_command, jdks, start_java, start_jit_page, start_native, warm
 
 FIXED = "Truth.fixed(int)"
 
@@ -60,7 +60,16 @@ def test_another_tracer():
             counted(target, "--backend", "trampoline", FIXED)
 
 
+# A sandbox that lets the system calls of the surgery fail, or kills for them.
 def test_seccomp():
+    with start_native() as target:
+        warm(target, [FIXED], "c2")
+        equal(target.ask("seccomp"), "0 0", "the filter is in place")
+        counted(target, "--backend", "trampoline", FIXED)
+        target.go("go 100")
+
+
+def test_strict_seccomp():
     with start_jit_page() as target:
         target.write_map()
         equal(target.ask("seccomp"), "0", "the filter is in place")
@@ -121,8 +130,13 @@ mount -t tmpfs -o size=4k tmpfs /dev/shm && mount -t tmpfs -o noexec tmpfs /run 
 def test_no_directory_for_the_image():
     if not shutil.which("unshare") or os.geteuid() != 0:
         raise Skip("needs root and unshare")
+    # The classes must lie where nothing is mounted over them.
+    covered = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+    base = next((each for each in (os.getcwd(), os.path.expanduser("~")) if not each.startswith(covered)), None)
+    if base is None:
+        raise Skip("neither the working directory nor the home lies outside /tmp")
     for java in jdks().values():
-        command = java_command(java, "TruthMain", dontinline="Truth*::*", base=os.getcwd())
+        command = java_command(java, "TruthMain", dontinline="Truth*::*", base=base)
         with harness.Target(["unshare", "--mount", "sh", "-c", CROWDED, *command]) as target:
             warm(target, [FIXED], "c2")
             counted(target, "--backend", "trampoline", FIXED)
@@ -171,6 +185,6 @@ def test_two_at_once():
             target.check_sound()
 
 
-harness.main(test_more_than_four_breakpoints, test_another_tracer, test_seccomp, test_target_exits,
+harness.main(test_more_than_four_breakpoints, test_another_tracer, test_seccomp, test_strict_seccomp, test_target_exits,
              test_target_is_killed, test_target_execs, test_no_directory_for_the_image,
              test_interrupted_twice, test_two_at_once)

@@ -4,6 +4,7 @@ expose prints: each counts exactly what the program called, and sees the argumen
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -68,8 +69,11 @@ def test_bpftrace():
     def count(what, target, exposed):
         # A quoted symbol, since a Java name has dots.
         check(f':"{exposed[FIXED]["symbol"]}"' in exposed[FIXED]["commands"]["bpftrace"], "quoted symbol")
-        with Child(["sh", "-c", "exec " + exposed[FIXED]["commands"]["bpftrace"]]) as tool:
-            wait_for_uprobe(target, exposed[FIXED])
+        command = exposed[FIXED]["commands"]["bpftrace"].replace("bpftrace ", "exec bpftrace -v ", 1)
+        with Child(["sh", "-c", command]) as tool:
+            # With -v it says when it has attached (newer ones say so without).
+            wait_for(lambda: any(re.match(r"Running|Attached \d+ probe", line) for line in tool.out + tool.err),
+                     "bpftrace to have attached", 60)
             target.go("go 100000")
             tool.signal(signal.SIGINT)
             equal(tool.finish(), 0, f"{what}: bpftrace: {tool.story()}")
@@ -84,6 +88,26 @@ def shell(command, **options):
     return done.stdout + done.stderr
 
 
+class PerfControl:
+    """perf record's control channel: "ping" is answered when its events are enabled."""
+
+    def __init__(self, directory):
+        self.paths = [directory / name for name in ("control", "ack")]
+        for path in self.paths:
+            os.mkfifo(path)
+        # Both ways, so that no open waits for the other side.
+        self.control, self.ack = (os.open(path, os.O_RDWR | os.O_NONBLOCK) for path in self.paths)
+
+    def options(self):
+        return "--control fifo:" + ",".join(map(str, self.paths))
+
+    def wait(self):
+        os.write(self.control, b"ping\n")
+        check(select.select([self.ack], [], [], 60 * harness.TIME_FACTOR)[0], "perf record does not answer")
+        os.close(self.control)
+        os.close(self.ack)
+
+
 def test_perf():
     need("perf")
 
@@ -94,8 +118,10 @@ def test_perf():
         events = re.findall(r"^\s+(probe_\w+:\w+)\s", added, re.MULTILINE)
         check(events, f"{what}: perf probe named no event: {added}")
         try:
-            with Child(["sh", "-c", "exec " + commands["perf_record"]], cwd=where) as tool:
-                wait_for_uprobe(target, exposed[FIXED])
+            control = PerfControl(where)
+            record_command = f"exec {commands['perf_record']} -o perf.data {control.options()}"
+            with Child(["sh", "-c", record_command], cwd=where) as tool:
+                control.wait()
                 target.go("go 2000")
                 tool.signal(signal.SIGINT)
                 tool.finish()
@@ -136,10 +162,10 @@ def test_tracefs_arguments():
             enable.write_text("0")
             lines = [line for line in (instance / "trace").read_text().splitlines() if f" {event}: (" in line]
         finally:
-            enable.write_text("0")
+            if enable.exists():
+                enable.write_text("0")
             instance.rmdir()
-            with open(TRACING / "uprobe_events", "a", encoding="ascii") as events:
-                events.write(f"-:{group}/{event}\n")
+            shell(f"echo '-:{group}/{event}' >> {TRACING}/uprobe_events")
         seen = [[int(re.search(rf"{name}=(0x[0-9a-f]+)", line)[1], 16) for name in registers]
                 for line in lines]
         # Ints have 32 bits; what the upper half of a register holds is not said.

@@ -73,12 +73,20 @@ def scratch(base="/tmp"):
 _children = []
 
 
+def _end(process):
+    """With what it started itself: every child leads a process group of its own."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
 @atexit.register
 def _end_children():
     for child in _children:
         if child.poll() is None:
-            child.kill()
-            child.wait()
+            _end(child)
 
 
 class Child:
@@ -88,7 +96,7 @@ class Child:
         self.argv = [str(word) for word in argv]
         self.process = subprocess.Popen(
             self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, encoding="utf-8", errors="replace", bufsize=1, **options)
+            text=True, encoding="utf-8", errors="replace", bufsize=1, start_new_session=True, **options)
         _children.append(self.process)
         self.pid = self.process.pid
         self.lines = queue.Queue()
@@ -110,8 +118,9 @@ class Child:
             self.lines.put(None)
 
     def story(self):
+        out, err = ([line[:400] for line in lines] for lines in (self.out[-8:], self.err[-12:]))
         return (f"{' '.join(self.argv)}\n  status {self.process.poll()}\n"
-                f"  stdout (end): {self.out[-8:]}\n  stderr (end): {self.err[-12:]}")
+                f"  stdout (end): {out}\n  stderr (end): {err}")
 
     def expect(self, prefix, limit=60):
         """The first coming line on stdout that begins so."""
@@ -149,7 +158,7 @@ class Child:
 
     def kill(self):
         if self.running():
-            self.process.kill()
+            _end(self.process)
         self.process.wait()
 
     def __enter__(self):

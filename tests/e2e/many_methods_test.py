@@ -5,7 +5,7 @@ from harness import Run, equal
 from runtimes import jdks, start_java, warm
 
 THREADS = 4
-BASE = 20_000
+BASE = 5_000
 
 
 def test_fifty_by_glob():

@@ -22,7 +22,7 @@ SCHEMA = {
     "started": {"type": str, "methods": int, "bodies": int, "sites": int, "backend": str},
     "call": {"type": str, "time_ns": int, "pid": int, "tid": int, "method": str, "args": list},
     "argument": {"type": str, "value": OPTIONAL_VALUE},
-    "summary": {"type": str, "method": str, "calls": int, "lost": int, "since_ns": int, "stopped_us": int,
+    "summary": {"type": str, "method": str, "calls": int, "lost": int, "since_ns": int, "stopped_us": (int, float),
                 "sites": list, "coverage": dict},
     "site": {"address": Hex, "tier": str, "backend": str},
     "exposed": {"type": str, "method": str, "symbol": str, "file": str, "offset": (int, Hex), "commands": dict},
@@ -94,7 +94,7 @@ def test_java():
     for java in jdks().values():
         with start_java(java, "TruthMain", dontinline="Truth*::*") as target:
             warm(target, [FIXED, SIX], "c2")
-            found = methods(target, "hotspot_memory")
+            found = methods(target, "hotspot")
             check(any(body["method"] == SIX and body["tier"] == "c2" for body in found), "the method itself")
             check(any(re.fullmatch(r"java\.lang\.String\.hashCode\(\)", body["method"]) for body in found),
                   "java.lang.String.hashCode()")
@@ -109,7 +109,7 @@ def test_java():
 def test_node():
     with start_node("--perf-basic-prof", "--no-turbo-inlining") as target:
         target.go("go 200000")
-        methods(target, "perf_map")
+        methods(target, "perf-map")
         trace(target, "truth.js:hot", 10)
 
 

@@ -36,31 +36,43 @@ def jdks():
     return _jdks
 
 
-def java_classes(main, base="/tmp", others=()):
+def java_classes(main, base="/tmp", others=(), release=17):
     """The directory with a compiled program."""
     if (main, base) not in _classes:
-        compilers = [os.path.join(os.path.dirname(java), "javac") for java in jdks().values()]
+        compilers = [os.path.join(os.path.dirname(java), "javac")
+                     for major, java in jdks().items() if major >= release]
         compilers = [path for path in compilers if os.access(path, os.X_OK)]
         if not compilers:
-            raise Skip("the JDKs have no javac")
+            raise Skip(f"no JDK {release} or later with a javac")
         out = scratch(base)
         sources = [str(PROGRAMS / f"{name}.java") for name in (main, *others)]
-        done = subprocess.run([compilers[0], "--release", "17", "-sourcepath", str(PROGRAMS), "-d",
+        done = subprocess.run([compilers[0], "--release", str(release), "-sourcepath", str(PROGRAMS), "-d",
                                str(out), *sources], capture_output=True, text=True)
         equal(done.returncode, 0, f"javac {main}: {done.stderr}")
         _classes[main, base] = out
     return _classes[main, base]
 
 
-def java_command(java, main, flags=(), dontinline="", base="/tmp", others=()):
+def java_command(java, main, flags=(), dontinline="", base="/tmp", others=(), release=17):
     command = [java, "-Xmx256m", "-XX:CompileCommand=quiet"]
     if dontinline:
         command.append(f"-XX:CompileCommand=dontinline,{dontinline}")
-    return [*command, *flags, "-cp", str(java_classes(main, base, others)), main]
+    return [*command, *flags, "-cp", str(java_classes(main, base, others, release)), main]
 
 
 def start_java(java, main, **options):
     return Target(java_command(java, main, **options))
+
+
+def start_native():
+    """Native.java, on the newest JDK that can run it."""
+    major, java = max(jdks().items())
+    if major < 22:
+        raise Skip("no JDK 22 or later: fork and seccomp inside a JVM are not tested")
+    flags = ["--enable-native-access=ALL-UNNAMED", "-XX:-UseContainerSupport",
+             "-XX:CompileCommand=compileonly,Truth*::*",
+             "-Djava.lang.invoke.MethodHandle.CUSTOMIZE_THRESHOLD=-1"]
+    return start_java(java, "Native", flags=flags, dontinline="Truth*::*", release=22)
 
 
 def start_node(*flags, program="truth.js"):

@@ -16,10 +16,11 @@ struct StapNote {
   uint64_t semaphore = 0;  // 0: none
   std::string provider;
   std::string name;
-  std::string arguments;   // "8@%rax -4@%edx ..."
+  std::string arguments;  // "8@%rax -4@%edx ..."
 };
 
-// The notes of the section; a note that makes no sense ends the list, as its length cannot be trusted.
+// The notes of the section; a note that makes no sense ends the list, as its length cannot be
+// trusted.
 [[nodiscard]] std::vector<StapNote> parse_stap_notes(std::span<const std::byte> section);
 
 }  // namespace jitscope

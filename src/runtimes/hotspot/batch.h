@@ -1,8 +1,8 @@
 // Batch: many structs of the target, each pointer fetched once, a whole level at a time.
 //
-// HotSpot's names lie behind chains of pointers (Method -> ConstMethod -> ConstantPool -> Symbol). One
-// read each would be tens of thousands of system calls; here all pointers of a level are collected
-// first and read together (MemoryReader::read_many).
+// HotSpot's names lie behind chains of pointers (Method -> ConstMethod -> ConstantPool -> Symbol).
+// One read each would be tens of thousands of system calls; here all pointers of a level are
+// collected first and read together (MemoryReader::read_many).
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,8 @@ Result<ClassGraph> ClassGraph::open(const VmStructs& structs) {
   JITSCOPE_ASSIGN(graph.layout_helper_, structs.member({"Klass"}, {"_layout_helper"}));
   JITSCOPE_ASSIGN(graph.methods_, structs.member({"InstanceKlass"}, {"_methods"}));
   // All Arrays of pointers look alike; Array<Klass*> is the one that is always described.
-  JITSCOPE_ASSIGN(graph.array_length_, structs.member({"Array<Klass*>", "Array<int>"}, {"_length"}));
+  JITSCOPE_ASSIGN(graph.array_length_,
+                  structs.member({"Array<Klass*>", "Array<int>"}, {"_length"}));
   const VmField* data = structs.find("Array<Method*>", "_data");
   if (data == nullptr) data = structs.find("Array<Klass*>", "_data[0]");
   if (data == nullptr) data = structs.find("Array<Klass*>", "_data");

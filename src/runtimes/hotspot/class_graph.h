@@ -1,8 +1,8 @@
 // ClassGraph: every class that the JVM has loaded, and its methods, compiled or not.
 //
 // ClassLoaderDataGraph::_head -> ClassLoaderData::_next; ClassLoaderData::_klasses ->
-// Klass::_next_link; InstanceKlass::_methods -> Array<Method*>. Array classes have no methods and are
-// told by their negative layout helper (klass.hpp).
+// Klass::_next_link; InstanceKlass::_methods -> Array<Method*>. Array classes have no methods and
+// are told by their negative layout helper (klass.hpp).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,7 @@ class ClassGraph {
   // Errors: the head cannot be read. Anything else that is torn is counted and left out.
   Result<std::vector<ClassMethods>> read(MemoryReader& memory, Diagnostics& diagnostics) const;
   // Which of these classes still are what they were: same name, same methods.
-  std::vector<bool> unchanged(MemoryReader& memory,
-                              const std::vector<ClassMethods>& classes) const;
+  std::vector<bool> unchanged(MemoryReader& memory, const std::vector<ClassMethods>& classes) const;
 
  private:
   ClassGraph() = default;
@@ -36,9 +35,9 @@ class ClassGraph {
                                     Diagnostics& diagnostics) const;
 
   uint64_t head_address_ = 0;
-  FieldRef loader_next_, loader_klasses_;        // ClassLoaderData
-  FieldRef next_link_, layout_helper_;           // Klass
-  FieldRef methods_;                             // InstanceKlass
+  FieldRef loader_next_, loader_klasses_;  // ClassLoaderData
+  FieldRef next_link_, layout_helper_;     // Klass
+  FieldRef methods_;                       // InstanceKlass
   FieldRef array_length_;
   uint32_t array_data_ = 0;
 };

@@ -11,8 +11,8 @@
 namespace jitscope::hotspot {
 namespace {
 
-constexpr size_t kMaxHeaps = 16;                  // HotSpot has at most 4
-constexpr uint64_t kMaxHeapBytes = 1ULL << 32U;   // ReservedCodeCacheSize is at most 2 GB
+constexpr size_t kMaxHeaps = 16;                 // HotSpot has at most 4
+constexpr uint64_t kMaxHeapBytes = 1ULL << 32U;  // ReservedCodeCacheSize is at most 2 GB
 constexpr uint8_t kFreeSentinel = 0xff;
 constexpr size_t kMapChunk = 1U << 20U;
 constexpr size_t kBlocksAtOnce = 8192;
@@ -54,7 +54,8 @@ Result<CodeHeaps> CodeHeaps::open(const VmStructs& structs) {
   JITSCOPE_ASSIGN(result.used_, structs.member({"HeapBlock::Header"}, {"_used"}));
   JITSCOPE_ASSIGN(const uint64_t size, structs.type_size("HeapBlock"));
   if (size < std::max(result.length_.end(), result.used_.end()) || size > 256) {
-    return fail(ErrorKind::not_possible, fmt::format("this JVM's HeapBlock is {} bytes large", size));
+    return fail(ErrorKind::not_possible,
+                fmt::format("this JVM's HeapBlock is {} bytes large", size));
   }
   result.block_size_ = static_cast<uint32_t>(size);
   return result;
@@ -87,11 +88,12 @@ Result<std::vector<CodeHeapRange>> CodeHeaps::heaps(MemoryReader& memory) const 
   }
   std::vector<CodeHeapRange> result;
   for (const uint64_t pointer : pointers) {
-    std::vector<std::byte> heap(std::max({low_.end(), high_.end(), map_low_.end(),
-                                          map_high_.end(), log2_segment_.end()}));
+    std::vector<std::byte> heap(
+        std::max({low_.end(), high_.end(), map_low_.end(), map_high_.end(), log2_segment_.end()}));
     JITSCOPE_TRY(memory.read(pointer, heap));
     StructView view(heap);
-    CodeHeapRange range{view.get(low_), view.get(high_), view.get(map_low_), view.get(map_high_), 0};
+    CodeHeapRange range{view.get(low_), view.get(high_), view.get(map_low_), view.get(map_high_),
+                        0};
     const uint64_t log2 = view.get(log2_segment_);
     if (!view.ok() || log2 < 4 || log2 > 16 || range.high < range.low ||
         range.map_high < range.map_low || range.high - range.low > kMaxHeapBytes) {
@@ -158,8 +160,8 @@ uint64_t CodeHeaps::walk(MemoryReader& memory, const CodeHeapRange& heap, uint32
     for (size_t i = first; i < first + count; ++i) {
       const uint64_t address = heap.low + (uint64_t{starts[i].segment} << heap.log2_segment);
       const uint64_t room = heap.low + (uint64_t{starts[i].end} << heap.log2_segment) - address;
-      ranges.push_back({address, static_cast<uint32_t>(
-                                     std::min<uint64_t>(uint64_t{block_size_} + header_bytes, room))});
+      ranges.push_back({address, static_cast<uint32_t>(std::min<uint64_t>(
+                                     uint64_t{block_size_} + header_bytes, room))});
     }
     uint64_t readable = 0;
     read_ranges(memory, ranges, [&](size_t i, std::span<const std::byte> bytes) {

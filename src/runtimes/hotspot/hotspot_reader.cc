@@ -21,8 +21,8 @@ constexpr std::string_view kTornHeader = "nmethod changed while being read";
 constexpr std::string_view kTornName = "name of an nmethod not readable";
 
 // First instructions of a compiled method on x86-64 (MacroAssembler::verified_entry, C1's
-// build_frame): stack bang, frame of a leaf, class initialisation barrier, push rbp, nop, and the jump
-// of one that was made not entrant. Only for judging whether the entry was computed right.
+// build_frame): stack bang, frame of a leaf, class initialisation barrier, push rbp, nop, and the
+// jump of one that was made not entrant. Only for judging whether the entry was computed right.
 bool usual_entry(uint64_t bytes) {
   return (bytes & 0xffffff) == 0x248489 || (bytes & 0xffffff) == 0xec8148 ||
          (bytes & 0xffffff) == 0xec8348 || (bytes & 0xffff) == 0xba49 || (bytes & 0xff) == 0x55 ||
@@ -32,8 +32,9 @@ bool usual_entry(uint64_t bytes) {
 // Where the `jmp rel32` at an entry leads; 0 when there is none.
 uint64_t jump_target(uint64_t entry, uint64_t entry_bytes) {
   if ((entry_bytes & 0xff) != 0xe9) return 0;
-  return entry + 5 + static_cast<uint64_t>(static_cast<int64_t>(
-                         static_cast<int32_t>(static_cast<uint32_t>(entry_bytes >> 8U))));
+  return entry + 5 +
+         static_cast<uint64_t>(
+             static_cast<int64_t>(static_cast<int32_t>(static_cast<uint32_t>(entry_bytes >> 8U))));
 }
 
 std::vector<std::byte> little_endian(uint64_t value, size_t width) {
@@ -45,11 +46,16 @@ std::vector<std::byte> little_endian(uint64_t value, size_t width) {
 Tier tier_of(const NmethodHeader& header, const MethodInfo& info) {
   if (info.is_native() && header.level == 0) return Tier::native;
   switch (header.level) {  // CompLevel, compilerDefinitions.hpp
-    case 1: return Tier::c1;
-    case 2: return Tier::c1_limited;
-    case 3: return Tier::c1_full;
-    case 4: return Tier::c2;
-    default: return Tier::unknown;
+    case 1:
+      return Tier::c1;
+    case 2:
+      return Tier::c1_limited;
+    case 3:
+      return Tier::c1_full;
+    case 4:
+      return Tier::c2;
+    default:
+      return Tier::unknown;
   }
 }
 
@@ -88,18 +94,20 @@ Status HotspotReader::read_blocks(MemoryReader& memory, Diagnostics& diagnostics
   };
   std::vector<Undecided> blobs;
   for (const CodeHeapRange& range : ranges) {
-    torn += heaps_.walk(memory, range, layout_.header_bytes(), diagnostics,
-                        [&](const HeapBlock& block) {
-      const auto blob = layout_.decode_blob(block.blob, block.end, block.header);
-      if (!blob) {
-        ++torn;
-        diagnostics.note("code blob changed while being read", fmt::format("{:#x}", block.blob));
-        return;
-      }
-      Undecided entry{*blob, block.address, {}};
-      if (blob->is_nmethod.value_or(true)) entry.header = layout_.decode_nmethod(*blob, block.header);
-      blobs.push_back(std::move(entry));
-    });
+    torn += heaps_.walk(
+        memory, range, layout_.header_bytes(), diagnostics, [&](const HeapBlock& block) {
+          const auto blob = layout_.decode_blob(block.blob, block.end, block.header);
+          if (!blob) {
+            ++torn;
+            diagnostics.note("code blob changed while being read",
+                             fmt::format("{:#x}", block.blob));
+            return;
+          }
+          Undecided entry{*blob, block.address, {}};
+          if (blob->is_nmethod.value_or(true))
+            entry.header = layout_.decode_nmethod(*blob, block.header);
+          blobs.push_back(std::move(entry));
+        });
   }
 
   // Blob names: what the stubs are called, and on JVMs without CodeBlob::_kind what an nmethod is.
@@ -116,16 +124,15 @@ Status HotspotReader::read_blocks(MemoryReader& memory, Diagnostics& diagnostics
     ByteCursor cursor(bytes);
     std::string_view text = cursor.c_string();
     if (!cursor.ok()) text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    const bool printable =
-        std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
+    const bool printable = std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
     if (printable && !text.empty()) texts.emplace(pointers[i], text);
   });
 
   size_t implausible = 0;
   for (Undecided& entry : blobs) {
     const auto text = texts.find(entry.blob.name);
-    const bool nmethod = entry.blob.is_nmethod.value_or(text != texts.end() &&
-                                                        is_nmethod_name(text->second));
+    const bool nmethod =
+        entry.blob.is_nmethod.value_or(text != texts.end() && is_nmethod_name(text->second));
     if (!nmethod) {
       stubs.push_back({entry.blob, text == texts.end() ? "(unnamed stub)" : text->second});
     } else if (!entry.header) {
@@ -178,15 +185,15 @@ void HotspotReader::read_names(MemoryReader& memory, Diagnostics& diagnostics,
   for (size_t i = 0; i < fresh.size(); ++i) {
     const Nmethod& nmethod = nmethods[fresh[i]];
     if (unchanged[i] && infos[i]) {
-      known_.insert_or_assign(nmethod.blob.blob,
-                              Known{nmethod.header.compile_id, nmethod.header.method,
-                                    std::move(*infos[i]), true});
+      known_.insert_or_assign(
+          nmethod.blob.blob,
+          Known{nmethod.header.compile_id, nmethod.header.method, std::move(*infos[i]), true});
       continue;
     }
     ++torn;
-    diagnostics.note(unchanged[i] ? kTornName : kTornHeader,
-                     fmt::format("{:#x}, compile id {}", nmethod.blob.code_begin,
-                                 nmethod.header.compile_id));
+    diagnostics.note(
+        unchanged[i] ? kTornName : kTornHeader,
+        fmt::format("{:#x}, compile id {}", nmethod.blob.code_begin, nmethod.header.compile_id));
   }
   for (Nmethod& nmethod : nmethods) {
     const auto found = known_.find(nmethod.blob.blob);
@@ -239,21 +246,27 @@ CodeBody HotspotReader::body_of(const Nmethod& nmethod) const {
   body.convention = convention_;
   body.frame_bytes = header.frame_bytes;
 
-  // The JVM patches the entry before it sets the state (nmethod::make_not_entrant), with a jump to a
-  // stub in the code cache; a jump out of the code cache is a probe's and says nothing. Without a
+  // The JVM patches the entry before it sets the state (nmethod::make_not_entrant), with a jump to
+  // a stub in the code cache; a jump out of the code cache is a probe's and says nothing. Without a
   // live entry (aarch64 patches other bytes) the state alone tells.
-  const uint64_t target = convention_ == CallConvention::hotspot_x86_64 && !header.osr() &&
-                                  nmethod.entry_bytes
-                              ? jump_target(header.entry, *nmethod.entry_bytes)
-                              : 0;
+  const uint64_t target =
+      convention_ == CallConvention::hotspot_x86_64 && !header.osr() && nmethod.entry_bytes
+          ? jump_target(header.entry, *nmethod.entry_bytes)
+          : 0;
   const bool patched = target >= heaps_low_ && target < heaps_high_;
   switch (header.state) {
     case NmethodState::in_use:
       body.state = patched ? BodyState::not_entrant : BodyState::in_use;
       break;
-    case NmethodState::not_entrant: body.state = BodyState::not_entrant; break;
-    case NmethodState::not_installed: body.state = BodyState::unknown; break;
-    case NmethodState::dead: body.state = BodyState::dead; break;
+    case NmethodState::not_entrant:
+      body.state = BodyState::not_entrant;
+      break;
+    case NmethodState::not_installed:
+      body.state = BodyState::unknown;
+      break;
+    case NmethodState::dead:
+      body.state = BodyState::dead;
+      break;
   }
   if (info.method_handle_intrinsic) {
     body.not_probeable = "method handle intrinsic";

@@ -1,11 +1,12 @@
 // HotspotReader: the code bodies and loaded methods of one HotSpot, out of its memory alone.
 //
-// This is all of the reading that needs no /proc: it works over any MemoryReader, so it is tested and
-// fuzzed with made-up memory. HotspotSource joins it to a live process.
+// This is all of the reading that needs no /proc: it works over any MemoryReader, so it is tested
+// and fuzzed with made-up memory. HotspotSource joins it to a live process.
 //
 // Nothing is stopped, so what is read may change meanwhile. What keeps a name from being wrong:
 //  - a body is taken only if its block, its header and its method agree with each other;
-//  - a name is kept under (nmethod, compile id, Method*), so a Method that was freed and another one
+//  - a name is kept under (nmethod, compile id, Method*), so a Method that was freed and another
+//  one
 //    put in its place never inherits it;
 //  - after the names of new bodies were read, their headers are read again and must be the same.
 #pragma once

@@ -20,8 +20,8 @@ SymbolLookup lookup_in(const LibjvmFile& file, uint64_t base) {
   return [&file, base](std::string_view symbol) { return file.address(symbol, base); };
 }
 
-// Where the library may be opened, best first: by its path in the target's root, or, for one that was
-// deleted, replaced or lies in a mount namespace out of reach, through the mapping itself.
+// Where the library may be opened, best first: by its path in the target's root, or, for one that
+// was deleted, replaced or lies in a mount namespace out of reach, through the mapping itself.
 std::vector<std::string> places_of(const Process& process, const std::string& path, uint64_t base) {
   std::vector<std::string> places{process.path_in_root(path)};
   if (const auto maps = process.maps()) {
@@ -93,26 +93,27 @@ class HotspotSource : public CodeSource {
 Result<std::unique_ptr<CodeSource>> open_hotspot_source(const Process& process,
                                                         const std::string& libjvm_path_in_target,
                                                         uint64_t libjvm_base) {
-  return with_libjvm(process, libjvm_path_in_target, libjvm_base,
-                     [&](LibjvmFile& file) -> Result<std::unique_ptr<CodeSource>> {
-    const auto convention =
-        file.x86_64 ? CallConvention::hotspot_x86_64 : CallConvention::unknown;
-    JITSCOPE_ASSIGN(HotspotReader reader, HotspotReader::open(process.memory(),
-                                                              lookup_in(file, libjvm_base),
-                                                              convention));
-    return std::make_unique<HotspotSource>(process, std::move(reader),
-                                           file.load_probes ? file.path : std::string{});
-  });
+  return with_libjvm(
+      process, libjvm_path_in_target, libjvm_base,
+      [&](LibjvmFile& file) -> Result<std::unique_ptr<CodeSource>> {
+        const auto convention =
+            file.x86_64 ? CallConvention::hotspot_x86_64 : CallConvention::unknown;
+        JITSCOPE_ASSIGN(
+            HotspotReader reader,
+            HotspotReader::open(process.memory(), lookup_in(file, libjvm_base), convention));
+        return std::make_unique<HotspotSource>(process, std::move(reader),
+                                               file.load_probes ? file.path : std::string{});
+      });
 }
 
 std::string hotspot_version(const Process& process, const std::string& libjvm_path_in_target,
                             uint64_t libjvm_base) {
-  const auto version = with_libjvm(process, libjvm_path_in_target, libjvm_base,
-                                   [&](LibjvmFile& file) -> Result<std::string> {
-    JITSCOPE_ASSIGN(const VmStructs structs,
-                    VmStructs::read(process.memory(), lookup_in(file, libjvm_base)));
-    return hotspot::read_vm_release(process.memory(), structs);
-  });
+  const auto version = with_libjvm(
+      process, libjvm_path_in_target, libjvm_base, [&](LibjvmFile& file) -> Result<std::string> {
+        JITSCOPE_ASSIGN(const VmStructs structs,
+                        VmStructs::read(process.memory(), lookup_in(file, libjvm_base)));
+        return hotspot::read_vm_release(process.memory(), structs);
+      });
   return version.value_or("");
 }
 

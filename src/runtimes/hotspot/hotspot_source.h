@@ -12,9 +12,9 @@
 
 namespace jitscope {
 
-// `libjvm_path_in_target` is the path as the target's maps show it, `libjvm_base` its lowest mapping.
-// `process` must outlive the source. Errors: not_possible (no exported tables, or a layout that cannot
-// be read: use the perf map), not_permitted, target_gone, damaged.
+// `libjvm_path_in_target` is the path as the target's maps show it, `libjvm_base` its lowest
+// mapping. `process` must outlive the source. Errors: not_possible (no exported tables, or a layout
+// that cannot be read: use the perf map), not_permitted, target_gone, damaged.
 Result<std::unique_ptr<CodeSource>> open_hotspot_source(const Process& process,
                                                         const std::string& libjvm_path_in_target,
                                                         uint64_t libjvm_base);

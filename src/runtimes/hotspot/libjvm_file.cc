@@ -35,8 +35,8 @@ std::span<const std::byte> section_bytes(Elf_Scn* section) {
 void take_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, LibjvmFile& file) {
   Elf_Data* data = elf_getdata(section, nullptr);
   if (data == nullptr || header.sh_entsize == 0) return;
-  const auto count = static_cast<int>(
-      std::min<uint64_t>(data->d_size / header.sh_entsize, 4'000'000));
+  const auto count =
+      static_cast<int>(std::min<uint64_t>(data->d_size / header.sh_entsize, 4'000'000));
   for (int i = 0; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, i, &symbol) == nullptr) break;
@@ -63,7 +63,7 @@ bool has_load_probes(std::span<const std::byte> notes) {
 Result<LibjvmFile> LibjvmFile::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd) return fail(system_error("cannot open libjvm", path));
-  struct stat status {};
+  struct stat status{};
   if (fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return fail(ErrorKind::not_possible, "libjvm is no regular file", path);
   }
@@ -86,7 +86,8 @@ Result<LibjvmFile> LibjvmFile::open(const std::string& path) {
     for (size_t i = 0; i < std::min<size_t>(segments, 256); ++i) {
       GElf_Phdr segment;
       if (gelf_getphdr(elf.get(), static_cast<int>(i), &segment) == nullptr) break;
-      if (segment.p_type == PT_LOAD) lowest = std::min(lowest.value_or(UINT64_MAX), segment.p_vaddr);
+      if (segment.p_type == PT_LOAD)
+        lowest = std::min(lowest.value_or(UINT64_MAX), segment.p_vaddr);
     }
   }
   if (!lowest) return fail(ErrorKind::damaged, "libjvm has no PT_LOAD", path);
@@ -113,9 +114,9 @@ Result<LibjvmFile> LibjvmFile::open(const std::string& path) {
     }
   }
   if (file.symbols.empty()) {
-    return fail(ErrorKind::not_possible, "libjvm exports no description of itself (gHotSpotVMStructs)",
-                path,
-                "this JVM cannot be read from outside; its perf map can (jcmd PID Compiler.perfmap)");
+    return fail(
+        ErrorKind::not_possible, "libjvm exports no description of itself (gHotSpotVMStructs)",
+        path, "this JVM cannot be read from outside; its perf map can (jcmd PID Compiler.perfmap)");
   }
   return file;
 }

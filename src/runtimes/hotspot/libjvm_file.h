@@ -1,5 +1,5 @@
-// LibjvmFile: what the ELF file of libjvm says: where its exported symbols lie, how far it was moved
-// when it was loaded, and whether it has the USDT probes of code loading.
+// LibjvmFile: what the ELF file of libjvm says: where its exported symbols lie, how far it was
+// moved when it was loaded, and whether it has the USDT probes of code loading.
 //
 // The file is the target's own, opened as the target sees it; it may be a stranger's, so it is read
 // with libelf and never mapped (a file that shrinks would raise SIGBUS).

@@ -61,8 +61,7 @@ std::vector<std::optional<MethodInfo>> MethodNames::read(MemoryReader& memory,
   StructBatch method_batch(std::max(const_method_.end(), access_flags_.end()));
   for (const uint64_t method : methods) method_batch.add(method);
   method_batch.read(memory);
-  StructBatch const_batch(
-      std::max({constants_.end(), name_index_.end(), signature_index_.end()}));
+  StructBatch const_batch(std::max({constants_.end(), name_index_.end(), signature_index_.end()}));
   for (size_t i = 0; i < methods.size(); ++i) {
     StructView view(method_batch.get(methods[i]));
     chains[i].const_method = view.get(const_method_);

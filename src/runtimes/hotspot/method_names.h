@@ -1,8 +1,8 @@
 // MethodNames: from Method pointers to names, parameters and access flags.
 //
-// Method::_constMethod -> ConstMethod::_constants (ConstantPool), _name_index and _signature_index ->
-// Symbols in the pool; ConstantPool::_pool_holder (Klass) -> Klass::_name. Read level by level for many
-// methods at a time.
+// Method::_constMethod -> ConstMethod::_constants (ConstantPool), _name_index and _signature_index
+// -> Symbols in the pool; ConstantPool::_pool_holder (Klass) -> Klass::_name. Read level by level
+// for many methods at a time.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +40,16 @@ class MethodNames {
 
  private:
   MethodNames() = default;
-  FieldRef const_method_, access_flags_;                    // Method
-  FieldRef constants_, name_index_, signature_index_;       // ConstMethod
-  FieldRef pool_holder_, pool_length_;                      // ConstantPool
-  FieldRef klass_name_;                                     // Klass
+  FieldRef const_method_, access_flags_;               // Method
+  FieldRef constants_, name_index_, signature_index_;  // ConstMethod
+  FieldRef pool_holder_, pool_length_;                 // ConstantPool
+  FieldRef klass_name_;                                // Klass
   uint32_t pool_size_ = 0;  // the slots begin behind the ConstantPool itself
   SymbolLayout symbol_layout_;
 };
 
-// The access flags and the texts of one method -> MethodInfo; nothing when the descriptor is malformed.
+// The access flags and the texts of one method -> MethodInfo; nothing when the descriptor is
+// malformed.
 [[nodiscard]] std::optional<MethodInfo> make_method_info(std::string_view holder,
                                                          std::string_view method,
                                                          std::string_view descriptor,

@@ -31,7 +31,8 @@ Result<NmethodLayout> NmethodLayout::open(const VmStructs& structs) {
     layout.code_end_ = *pointer;
     layout.code_end_is_pointer_ = true;
   } else {
-    // The data section follows the code (codeBlob.hpp: code_end() is header_begin() + _data_offset).
+    // The data section follows the code (codeBlob.hpp: code_end() is header_begin() +
+    // _data_offset).
     JITSCOPE_ASSIGN(layout.code_end_, structs.member({"CodeBlob"}, {"_data_offset"}));
   }
   const auto nmethod_kind = structs.int_constant("CodeBlobKind::Nmethod");
@@ -61,19 +62,19 @@ Result<NmethodLayout> NmethodLayout::open(const VmStructs& structs) {
     layout.last_not_entrant_ = structs.has_type("CompiledMethod") ? 2 : 1;
     layout.last_state_ = layout.last_not_entrant_ + 2;
   }
-  const uint32_t end =
-      std::max({layout.name_.end(), layout.size_.end(), layout.frame_size_.end(),
-                layout.code_start_.end(), layout.code_end_.end(), layout.method_.end(),
-                layout.verified_entry_.end(), layout.osr_entry_.end(), layout.entry_bci_.end(),
-                layout.level_.end(), layout.state_.end(), layout.compile_id_.end(),
-                layout.kind_ ? layout.kind_->end() : 0U});
+  const uint32_t end = std::max(
+      {layout.name_.end(), layout.size_.end(), layout.frame_size_.end(), layout.code_start_.end(),
+       layout.code_end_.end(), layout.method_.end(), layout.verified_entry_.end(),
+       layout.osr_entry_.end(), layout.entry_bci_.end(), layout.level_.end(), layout.state_.end(),
+       layout.compile_id_.end(), layout.kind_ ? layout.kind_->end() : 0U});
   if (layout.method_.width != 8 || layout.state_.width != 1 || end > layout.nmethod_size_ ||
       layout.nmethod_size_ > kMaxHeader || layout.blob_size_ > layout.nmethod_size_) {
-    return fail(ErrorKind::not_possible,
-                fmt::format("this JVM's description of nmethod contradicts itself ({} bytes, fields "
-                            "up to {})",
-                            layout.nmethod_size_, end),
-                {}, "its perf map can be used (jcmd PID Compiler.perfmap)");
+    return fail(
+        ErrorKind::not_possible,
+        fmt::format("this JVM's description of nmethod contradicts itself ({} bytes, fields "
+                    "up to {})",
+                    layout.nmethod_size_, end),
+        {}, "its perf map can be used (jcmd PID Compiler.perfmap)");
   }
   layout.header_bytes_ = end;
   return layout;
@@ -110,8 +111,8 @@ std::optional<NmethodState> NmethodLayout::state_of(int64_t raw) const {
   return raw <= last_not_entrant_ ? NmethodState::not_entrant : NmethodState::dead;
 }
 
-std::optional<NmethodHeader> NmethodLayout::decode_nmethod(
-    const BlobHeader& header, std::span<const std::byte> bytes) const {
+std::optional<NmethodHeader> NmethodLayout::decode_nmethod(const BlobHeader& header,
+                                                           std::span<const std::byte> bytes) const {
   StructView view(bytes);
   NmethodHeader result;
   result.method = view.get(method_);

@@ -4,7 +4,8 @@
 // back layouts):
 //  - pointers: CodeBlob::_code_begin, _code_end; nmethod::_verified_entry_point; Method* in
 //    CompiledMethod (JDK 9 to about 21) or nmethod;
-//  - offsets: CodeBlob::_code_offset, _data_offset; nmethod::_verified_entry_offset from the start of
+//  - offsets: CodeBlob::_code_offset, _data_offset; nmethod::_verified_entry_offset from the start
+//  of
 //    the code.
 // They mix freely here: each field is looked up for itself. comp_level and state have other widths
 // from one JVM to the next; the field's type name gives the width.
@@ -14,10 +15,10 @@
 //    JDK 9 to 19  -1 not installed, 0 in use, 1 not used, 2 not entrant, 3 zombie, 4 unloaded
 //    JDK 20, 21   -1 not installed, 0 in use, 1 not used, 2 not entrant
 //    later        -1 not installed, 0 in use, 1 not entrant
-// 0 is the only state that calls enter, in all of them. Zombies (whose Method may be gone) exist only
-// where the code sweeper does, which shows in the field nmethod::_stack_traversal_mark; the sweeping
-// JVMs differ by one, which shows in the type CompiledMethod. Without the sweeper every positive state
-// means "no new calls".
+// 0 is the only state that calls enter, in all of them. Zombies (whose Method may be gone) exist
+// only where the code sweeper does, which shows in the field nmethod::_stack_traversal_mark; the
+// sweeping JVMs differ by one, which shows in the type CompiledMethod. Without the sweeper every
+// positive state means "no new calls".
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ constexpr Primitive kPrimitives[] = {
 
 Error malformed(std::string_view descriptor, std::string_view why) {
   const std::string_view shown = descriptor.substr(0, 80);
-  return Error{ErrorKind::damaged, fmt::format("method descriptor \"{}\" {}", shown, why), {}, {}, 0};
+  return Error{
+      ErrorKind::damaged, fmt::format("method descriptor \"{}\" {}", shown, why), {}, {}, 0};
 }
 
 // Takes one field type off the front of `rest`; nothing when it is malformed.
@@ -80,7 +81,8 @@ void append_utf8(std::string& out, uint32_t code) {
   }
 }
 
-// Length of the sequence at the front (1 to 3 bytes) and its 16-bit value; length 0: not well formed.
+// Length of the sequence at the front (1 to 3 bytes) and its 16-bit value; length 0: not well
+// formed.
 struct Unit {
   size_t length = 0;
   uint32_t value = 0;

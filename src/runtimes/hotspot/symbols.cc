@@ -1,5 +1,5 @@
-// Reads many Symbols in two rounds: most texts fit into the first read, the long ones and those near
-// the end of a mapping are read again with their exact length.
+// Reads many Symbols in two rounds: most texts fit into the first read, the long ones and those
+// near the end of a mapping are read again with their exact length.
 #include "runtimes/hotspot/symbols.h"
 
 #include <algorithm>
@@ -89,9 +89,8 @@ void SymbolBatch::read(MemoryReader& memory) {
   for (const ByteRange& symbol : longer) {
     ranges.push_back({symbol.address + layout_.body, symbol.length});
   }
-  read_ranges(memory, ranges, [&](size_t i, std::span<const std::byte> bytes) {
-    take(longer[i].address, bytes);
-  });
+  read_ranges(memory, ranges,
+              [&](size_t i, std::span<const std::byte> bytes) { take(longer[i].address, bytes); });
 }
 
 const std::string* SymbolBatch::get(uint64_t address) const {

@@ -1,7 +1,7 @@
 // HotSpot Symbols: the length-prefixed texts of class names, method names and descriptors.
 //
-// symbol.hpp: a u2 length (JDK 8 and 13+), or the high half of _length_and_refcount (9 to 12), and the
-// bytes behind it, in modified UTF-8 without a NUL.
+// symbol.hpp: a u2 length (JDK 8 and 13+), or the high half of _length_and_refcount (9 to 12), and
+// the bytes behind it, in modified UTF-8 without a NUL.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Reads HotSpot's self-description (see vm_structs.h). The tables hold some 2,000 entries with three
-// strings each, all in libjvm's read-only data, so memory is fetched in pages that are kept for the
-// time of the parsing: a few hundred reads instead of thousands.
+// Reads HotSpot's self-description (see vm_structs.h). The tables hold some 2,000 entries with
+// three strings each, all in libjvm's read-only data, so memory is fetched in pages that are kept
+// for the time of the parsing: a few hundred reads instead of thousands.
 #include "runtimes/hotspot/vm_structs.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@ namespace jitscope::hotspot {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr size_t kMaxPages = 4096;         // 16 MiB of tables and strings; real JVMs need 0.5
-constexpr uint64_t kMaxEntries = 20'000;   // a real table has about 2,000
+constexpr size_t kMaxPages = 4096;        // 16 MiB of tables and strings; real JVMs need 0.5
+constexpr uint64_t kMaxEntries = 20'000;  // a real table has about 2,000
 constexpr size_t kMaxString = 512;
 constexpr uint64_t kMaxStride = 512;
 constexpr uint64_t kMaxStructOffset = 1U << 16U;
@@ -93,8 +93,9 @@ class VmStructsParser {
     const std::string name = fmt::format("gHotSpotVM{}", suffix);
     const auto address = symbol_(name);
     if (!address) {
-      return fail(ErrorKind::not_possible, fmt::format("libjvm does not export {}", name), {},
-                  "this JVM cannot be read from outside; its perf map can (jcmd PID Compiler.perfmap)");
+      return fail(
+          ErrorKind::not_possible, fmt::format("libjvm does not export {}", name), {},
+          "this JVM cannot be read from outside; its perf map can (jcmd PID Compiler.perfmap)");
     }
     return u64(*address);
   }
@@ -117,11 +118,17 @@ class VmStructsParser {
     JITSCOPE_ASSIGN(const uint64_t start, variable(table));
     JITSCOPE_ASSIGN(const uint64_t stride, variable(fmt::format("{}EntryArrayStride", kind)));
     JITSCOPE_ASSIGN(const uint64_t name_at, variable(fmt::format("{}Entry{}", kind, name_field)));
-    if (start == 0 || stride < 8 || stride > kMaxStride || name_at > stride) {
-      return fail(ErrorKind::damaged,
-                  fmt::format("HotSpot's table {} makes no sense (address {:#x}, {} bytes an entry)",
-                              table, start, stride),
-                  {}, "the JVM may still be starting; try again");
+    // The strides are set by libjvm's initialisers, when its pages have long been mapped.
+    if (start == 0 || stride == 0) {
+      return fail(ErrorKind::not_possible, "the JVM has not set up its structure tables yet", {},
+                  "it is still starting; try again");
+    }
+    if (stride < 8 || stride > kMaxStride || name_at > stride) {
+      return fail(
+          ErrorKind::damaged,
+          fmt::format("HotSpot's table {} makes no sense (address {:#x}, {} bytes an entry)", table,
+                      start, stride),
+          {}, "the libjvm file may not be the one that the process runs");
     }
     uint64_t address = start;
     for (uint64_t i = 0; i < kMaxEntries; ++i, address += stride) {
@@ -150,22 +157,23 @@ class VmStructsParser {
     JITSCOPE_ASSIGN(const uint64_t address_at, entry_offset("StructEntryAddressOffset"));
     return each_entry("Structs", "Struct", "TypeNameOffset",
                       [&](uint64_t entry, std::string type) -> Status {
-      JITSCOPE_ASSIGN(const uint64_t name, u64(entry + field_at));
-      if (name == 0) return {};
-      JITSCOPE_ASSIGN(const std::string field_name, pages_.c_string(name));
-      VmField field;
-      JITSCOPE_ASSIGN(const uint64_t spelling, u64(entry + type_at));
-      if (spelling != 0) {
-        JITSCOPE_ASSIGN(field.type, pages_.c_string(spelling));
-      }
-      JITSCOPE_ASSIGN(const uint32_t is_static, u32(entry + static_at));
-      field.is_static = is_static != 0;
-      JITSCOPE_ASSIGN(field.offset, u64(entry + offset_at));
-      JITSCOPE_ASSIGN(field.address, u64(entry + address_at));
-      // The first entry counts: some tables repeat a field for each configuration.
-      result.fields_.try_emplace(type + "::" + field_name, std::move(field));
-      return {};
-    });
+                        JITSCOPE_ASSIGN(const uint64_t name, u64(entry + field_at));
+                        if (name == 0) return {};
+                        JITSCOPE_ASSIGN(const std::string field_name, pages_.c_string(name));
+                        VmField field;
+                        JITSCOPE_ASSIGN(const uint64_t spelling, u64(entry + type_at));
+                        if (spelling != 0) {
+                          JITSCOPE_ASSIGN(field.type, pages_.c_string(spelling));
+                        }
+                        JITSCOPE_ASSIGN(const uint32_t is_static, u32(entry + static_at));
+                        field.is_static = is_static != 0;
+                        JITSCOPE_ASSIGN(field.offset, u64(entry + offset_at));
+                        JITSCOPE_ASSIGN(field.address, u64(entry + address_at));
+                        // The first entry counts: some tables repeat a field for each
+                        // configuration.
+                        result.fields_.try_emplace(type + "::" + field_name, std::move(field));
+                        return {};
+                      });
   }
 
   Status parse_types(VmStructs& result) {
@@ -173,30 +181,31 @@ class VmStructsParser {
     JITSCOPE_ASSIGN(const uint64_t unsigned_at, entry_offset("TypeEntryIsUnsignedOffset"));
     return each_entry("Types", "Type", "TypeNameOffset",
                       [&](uint64_t entry, std::string type) -> Status {
-      VmStructs::TypeInfo info;
-      JITSCOPE_ASSIGN(info.size, u64(entry + size_at));
-      JITSCOPE_ASSIGN(const uint32_t is_unsigned, u32(entry + unsigned_at));
-      info.is_unsigned = is_unsigned != 0;
-      result.types_.try_emplace(std::move(type), info);
-      return {};
-    });
+                        VmStructs::TypeInfo info;
+                        JITSCOPE_ASSIGN(info.size, u64(entry + size_at));
+                        JITSCOPE_ASSIGN(const uint32_t is_unsigned, u32(entry + unsigned_at));
+                        info.is_unsigned = is_unsigned != 0;
+                        result.types_.try_emplace(std::move(type), info);
+                        return {};
+                      });
   }
 
   Status parse_constants(VmStructs& result) {
     JITSCOPE_ASSIGN(const uint64_t int_at, entry_offset("IntConstantEntryValueOffset"));
     JITSCOPE_TRY(each_entry("IntConstants", "IntConstant", "NameOffset",
                             [&](uint64_t entry, std::string name) -> Status {
-      JITSCOPE_ASSIGN(const uint32_t value, u32(entry + int_at));
-      result.int_constants_.try_emplace(std::move(name), static_cast<int32_t>(value));
-      return {};
-    }));
+                              JITSCOPE_ASSIGN(const uint32_t value, u32(entry + int_at));
+                              result.int_constants_.try_emplace(std::move(name),
+                                                                static_cast<int32_t>(value));
+                              return {};
+                            }));
     JITSCOPE_ASSIGN(const uint64_t long_at, entry_offset("LongConstantEntryValueOffset"));
     return each_entry("LongConstants", "LongConstant", "NameOffset",
                       [&](uint64_t entry, std::string name) -> Status {
-      JITSCOPE_ASSIGN(const uint64_t value, u64(entry + long_at));
-      result.long_constants_.try_emplace(std::move(name), value);
-      return {};
-    });
+                        JITSCOPE_ASSIGN(const uint64_t value, u64(entry + long_at));
+                        result.long_constants_.try_emplace(std::move(name), value);
+                        return {};
+                      });
   }
 
   PageCache pages_;
@@ -268,7 +277,8 @@ Result<uint64_t> VmStructs::static_address(std::string_view type, std::string_vi
 Result<uint64_t> VmStructs::type_size(std::string_view type) const {
   const auto found = types_.find(std::string(type));
   if (found == types_.end()) {
-    return fail(ErrorKind::not_possible, fmt::format("this JVM does not describe the type {}", type));
+    return fail(ErrorKind::not_possible,
+                fmt::format("this JVM does not describe the type {}", type));
   }
   return found->second.size;
 }
@@ -295,11 +305,21 @@ uint64_t StructView::get(FieldRef field) {
   cursor.seek(field.offset);
   uint64_t value = 0;
   switch (field.width) {
-    case 1: value = field.is_signed ? static_cast<uint64_t>(cursor.i8()) : cursor.u8(); break;
-    case 2: value = field.is_signed ? static_cast<uint64_t>(cursor.i16()) : cursor.u16(); break;
-    case 4: value = field.is_signed ? static_cast<uint64_t>(cursor.i32()) : cursor.u32(); break;
-    case 8: value = cursor.u64(); break;
-    default: cursor.mark_failed(); break;
+    case 1:
+      value = field.is_signed ? static_cast<uint64_t>(cursor.i8()) : cursor.u8();
+      break;
+    case 2:
+      value = field.is_signed ? static_cast<uint64_t>(cursor.i16()) : cursor.u16();
+      break;
+    case 4:
+      value = field.is_signed ? static_cast<uint64_t>(cursor.i32()) : cursor.u32();
+      break;
+    case 8:
+      value = cursor.u64();
+      break;
+    default:
+      cursor.mark_failed();
+      break;
   }
   ok_ = cursor.ok();
   return value;

@@ -2,8 +2,9 @@
 //
 // libjvm exports gHotSpotVMStructs, gHotSpotVMTypes, gHotSpotVMIntConstants and
 // gHotSpotVMLongConstants together with the layout of their entries (hotspot/share/runtime/
-// vmStructs.hpp; the serviceability agent reads the same). They are read out of the target's memory,
-// so every JVM tells its own offsets: callers ask which fields exist and never which version it is.
+// vmStructs.hpp; the serviceability agent reads the same). They are read out of the target's
+// memory, so every JVM tells its own offsets: callers ask which fields exist and never which
+// version it is.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +46,8 @@ class VmStructs {
   static Result<VmStructs> read(MemoryReader& memory, const SymbolLookup& symbol);
 
   [[nodiscard]] const VmField* find(std::string_view type, std::string_view field) const;
-  // The member `field` of the first of `types` that has one of the given names (a field moves between
-  // base classes from one JVM to the next, and some were renamed).
+  // The member `field` of the first of `types` that has one of the given names (a field moves
+  // between base classes from one JVM to the next, and some were renamed).
   Result<FieldRef> member(std::initializer_list<std::string_view> types,
                           std::initializer_list<std::string_view> fields) const;
   // The same, but nothing instead of an error when no such member exists.

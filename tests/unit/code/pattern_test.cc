@@ -152,6 +152,22 @@ TEST(PatternMatch, PrivateMethods) {
   EXPECT_TRUE(matches("a.js:#step", script("#step", "/a.js:1:1")));
 }
 
+TEST(PatternMatch, ErlangSpelling) {
+  MethodName map = plain("$lists:map/2");
+  map.type = "lists";
+  map.function = "map/2";
+  EXPECT_TRUE(matches("lists:map/2", map));
+  EXPECT_TRUE(matches("lists.map/*", map));
+  EXPECT_TRUE(matches("*:map/2", map));
+  EXPECT_FALSE(matches("lists:map", map));
+}
+
+TEST(PatternMatch, RawNamesWithBlanksAtTheEnd) {
+  MethodName name = plain("JS:*f ");
+  name.function = "f";
+  EXPECT_TRUE(matches("JS:*f ", name));
+}
+
 TEST(PatternMatch, NamesWithoutParameters) {
   EXPECT_TRUE(matches("hot0", plain("hot0")));
   EXPECT_TRUE(matches("stub()", plain("stub()")));

@@ -47,8 +47,8 @@ TEST(StapNotes, ReadsProviderNameAndArguments) {
 }
 
 TEST(StapNotes, SkipsOtherOwnersAndTypes) {
-  const auto notes = parse(note("GNU", 3, kTexts) + note("stapsdt", 4, kTexts) +
-                           note("stapsdt", 3, kTexts));
+  const auto notes =
+      parse(note("GNU", 3, kTexts) + note("stapsdt", 4, kTexts) + note("stapsdt", 3, kTexts));
   EXPECT_EQ(notes.size(), 1U);
 }
 

@@ -1,6 +1,6 @@
-// FakeJvm: memory that looks like a HotSpot to the readers, in one of the two known styles (offsets as
-// in JDK 17 or as in JDK 25), with as much in it as a test asks for. Tests may overwrite any byte of it
-// and may act between two reads.
+// FakeJvm: memory that looks like a HotSpot to the readers, in one of the two known styles (offsets
+// as in JDK 17 or as in JDK 25), with as much in it as a test asks for. Tests may overwrite any
+// byte of it and may act between two reads.
 #pragma once
 
 #include <cstddef>
@@ -89,7 +89,9 @@ class FakeJvm : public MemoryReader {
   }
 
   // Offsets of fields that tests damage.
-  [[nodiscard]] uint64_t field(std::string_view name) const { return offsets_.at(std::string(name)); }
+  [[nodiscard]] uint64_t field(std::string_view name) const {
+    return offsets_.at(std::string(name));
+  }
   [[nodiscard]] uint64_t symbol(std::string_view text);
   [[nodiscard]] uint64_t last_klass() const { return last_klass_; }
   [[nodiscard]] uint64_t code_of(uint64_t blob) const { return blob + kCodeOffset; }
@@ -222,24 +224,33 @@ inline void FakeJvm::build_tables(const std::vector<std::string>& without) {
     rows.push_back({"nmethod", "_verified_entry_offset", "u2", 154});
   }
   const std::vector<std::pair<std::string, uint64_t>> types = {
-      {"u1", 1}, {"u2", 2}, {"size_t", 8}, {"uint32_t", 4}, {"bool", 1},
-      {"AccessFlags", p ? 4U : 2U}, {"CompLevel", 1}, {"CodeBlobKind", 1},
-      {"ConstantPool", 72}, {"HeapBlock", block_bytes()}, {"CodeBlob", p ? 104U : 64U},
-      {"nmethod", p ? 352U : 224U}, {p ? "CompiledMethod" : "UpcallStub", p ? 192U : 80U}};
+      {"u1", 1},
+      {"u2", 2},
+      {"size_t", 8},
+      {"uint32_t", 4},
+      {"bool", 1},
+      {"AccessFlags", p ? 4U : 2U},
+      {"CompLevel", 1},
+      {"CodeBlobKind", 1},
+      {"ConstantPool", 72},
+      {"HeapBlock", block_bytes()},
+      {"CodeBlob", p ? 104U : 64U},
+      {"nmethod", p ? 352U : 224U},
+      {p ? "CompiledMethod" : "UpcallStub", p ? 192U : 80U}};
   const auto skipped = [&](const std::string& name) {
     return std::find(without.begin(), without.end(), name) != without.end();
   };
 
   // Entry layouts: as libjvm has them on 64-bit machines.
   const std::map<std::string, uint64_t> layout = {
-      {"StructEntryTypeNameOffset", 0},   {"StructEntryFieldNameOffset", 8},
+      {"StructEntryTypeNameOffset", 0},    {"StructEntryFieldNameOffset", 8},
       {"StructEntryTypeStringOffset", 16}, {"StructEntryIsStaticOffset", 24},
-      {"StructEntryOffsetOffset", 32},    {"StructEntryAddressOffset", 40},
-      {"StructEntryArrayStride", 48},     {"TypeEntryTypeNameOffset", 0},
-      {"TypeEntrySizeOffset", 32},        {"TypeEntryIsUnsignedOffset", 24},
-      {"TypeEntryArrayStride", 40},       {"IntConstantEntryNameOffset", 0},
-      {"IntConstantEntryValueOffset", 8}, {"IntConstantEntryArrayStride", 16},
-      {"LongConstantEntryNameOffset", 0}, {"LongConstantEntryValueOffset", 8},
+      {"StructEntryOffsetOffset", 32},     {"StructEntryAddressOffset", 40},
+      {"StructEntryArrayStride", 48},      {"TypeEntryTypeNameOffset", 0},
+      {"TypeEntrySizeOffset", 32},         {"TypeEntryIsUnsignedOffset", 24},
+      {"TypeEntryArrayStride", 40},        {"IntConstantEntryNameOffset", 0},
+      {"IntConstantEntryValueOffset", 8},  {"IntConstantEntryArrayStride", 16},
+      {"LongConstantEntryNameOffset", 0},  {"LongConstantEntryValueOffset", 8},
       {"LongConstantEntryArrayStride", 16}};
   const auto variable = [&](const std::string& name, uint64_t value) {
     put(*fuzz_symbol_lookup("gHotSpotVM" + name), value);
@@ -366,7 +377,9 @@ inline uint64_t FakeJvm::new_blob(std::string_view name, uint8_t kind) {
   return blob;
 }
 
-inline uint64_t FakeJvm::add_stub(const std::string& name) { return new_blob(name, 6); }
+inline uint64_t FakeJvm::add_stub(const std::string& name) {
+  return new_blob(name, 6);
+}
 
 inline uint64_t FakeJvm::add_nmethod(const NmethodSpec& spec) {
   const bool p = style_ == Style::pointers;

@@ -18,8 +18,8 @@ std::filesystem::path corpus() {
 
 std::string memory_seed(FakeJvm::Style style) {
   FakeJvm jvm(style);
-  const auto methods = jvm.add_class("a/Main", {{"run", "(I[Ljava/lang/String;)V", 1},
-                                                {"jni", "()J", 0x0109}});
+  const auto methods =
+      jvm.add_class("a/Main", {{"run", "(I[Ljava/lang/String;)V", 1}, {"jni", "()J", 0x0109}});
   jvm.add_array_class();
   jvm.add_class("Main$$Lambda+0x00007f2c00c00a00", {{"apply", "()V"}});
   jvm.add_stub("Interpreter");

@@ -32,8 +32,7 @@ class HotspotReaderTest : public testing::TestWithParam<Style> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Layouts, HotspotReaderTest,
-                         testing::Values(Style::pointers, Style::offsets),
-                         [](const auto& tested) {
+                         testing::Values(Style::pointers, Style::offsets), [](const auto& tested) {
                            return tested.param == Style::pointers ? "pointers" : "offsets";
                          });
 
@@ -127,10 +126,8 @@ TEST_P(HotspotReaderTest, DeadBodiesOfSweepingJvmsAreSkipped) {
 
 TEST_P(HotspotReaderTest, OsrNativeAndIntrinsicBodies) {
   jvm.add_nmethod({.method = method_of("A", "loop"), .compile_id = 1, .entry_bci = 12});
-  jvm.add_nmethod({.method = method_of("B", "jni", 0x0101),
-                   .compile_id = 2,
-                   .level = 0,
-                   .native_name = true});
+  jvm.add_nmethod(
+      {.method = method_of("B", "jni", 0x0101), .compile_id = 2, .level = 0, .native_name = true});
   jvm.add_nmethod({.method = method_of("java/lang/invoke/MethodHandle", "linkToStatic", 0x0108),
                    .compile_id = 3,
                    .level = 0,

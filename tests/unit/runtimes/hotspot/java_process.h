@@ -1,5 +1,5 @@
-// Starting JDK tools and Java programs for tests: a process whose output is read line by line and which
-// is killed, by its pid, when the test is over.
+// Starting JDK tools and Java programs for tests: a process whose output is read line by line and
+// which is killed, by its pid, when the test is over.
 #pragma once
 
 #include <fcntl.h>
@@ -27,7 +27,8 @@ class JavaProcess {
     output_ = UniqueFd(ends[0]);
     UniqueFd write_end(ends[1]);
     std::vector<char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

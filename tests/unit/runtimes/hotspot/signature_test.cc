@@ -26,7 +26,9 @@ TEST(Signature, ReferencesAndArrays) {
   EXPECT_EQ(signature->parameters[1].type, ValueType::long_);
 }
 
-TEST(Signature, NoParameters) { EXPECT_EQ(names("()D"), " -> double"); }
+TEST(Signature, NoParameters) {
+  EXPECT_EQ(names("()D"), " -> double");
+}
 
 TEST(Signature, MalformedOnesAreErrors) {
   for (const std::string_view bad :
@@ -59,8 +61,7 @@ TEST(ClassName, DotsAndInnerClasses) {
 }
 
 TEST(ClassName, AddressOfHiddenClassesIsReplaced) {
-  EXPECT_EQ(java_class_name("a/Main$$Lambda$14+0x0000000800c03000"),
-            "a.Main$$Lambda$14+<hidden>");
+  EXPECT_EQ(java_class_name("a/Main$$Lambda$14+0x0000000800c03000"), "a.Main$$Lambda$14+<hidden>");
   EXPECT_EQ(java_class_name("a/Main$$Lambda/0x00007f2c1c000A00"), "a.Main$$Lambda+<hidden>");
 }
 
@@ -81,9 +82,10 @@ TEST(ModifiedUtf8, SurrogatePairsBecomeOneCharacter) {
 }
 
 TEST(ModifiedUtf8, IllFormedTextIsRefused) {
-  for (const std::string_view bad : {std::string_view("a\0b", 3), std::string_view("\x80"),
-                                     std::string_view("\xc3"), std::string_view("\xe2\x82"),
-                                     std::string_view("\xf0\x9f\x98\x80"), std::string_view("\xff")}) {
+  for (const std::string_view bad :
+       {std::string_view("a\0b", 3), std::string_view("\x80"), std::string_view("\xc3"),
+        std::string_view("\xe2\x82"), std::string_view("\xf0\x9f\x98\x80"),
+        std::string_view("\xff")}) {
     EXPECT_FALSE(is_modified_utf8(bad));
   }
   EXPECT_TRUE(is_modified_utf8("\xc0\x80"));  // NUL in modified UTF-8

@@ -60,21 +60,32 @@ TEST(VmStructs, MissingSymbolIsNotPossible) {
 
 TEST(VmStructs, NonsenseStrideIsAnError) {
   FakeJvm jvm(FakeJvm::Style::offsets);
-  for (const uint64_t stride : {uint64_t{0}, uint64_t{7}, uint64_t{1} << 40}) {
+  for (const uint64_t stride : {uint64_t{7}, uint64_t{1} << 40}) {
     jvm.put(*fuzz_symbol_lookup("gHotSpotVMStructEntryArrayStride"), stride);
     EXPECT_FALSE(VmStructs::read(jvm, jvm.symbols()));
   }
 }
 
+TEST(VmStructs, ALibraryThatIsNotInitialisedSaysSo) {
+  FakeJvm jvm(FakeJvm::Style::offsets);
+  jvm.put(*fuzz_symbol_lookup("gHotSpotVMStructEntryArrayStride"), uint64_t{0});
+  const auto structs = VmStructs::read(jvm, jvm.symbols());
+  ASSERT_FALSE(structs);
+  EXPECT_EQ(structs.error().kind, ErrorKind::not_possible);
+  EXPECT_NE(structs.error().hint.find("try again"), std::string::npos);
+}
+
 TEST(VmStructs, TableWithoutEndEnds) {
-  // An entry stride of 8 over a table of valid pointers never meets a null name in the fake's memory.
+  // An entry stride of 8 over a table of valid pointers never meets a null name in the fake's
+  // memory.
   FakeJvm jvm(FakeJvm::Style::offsets);
   struct Endless : MemoryReader {
     explicit Endless(FakeJvm& inner) : jvm(inner) {}
     Status read(uint64_t address, std::span<std::byte> out) override {
       if (address >> 32 == 0x7fff) {
         for (size_t i = 0; i < out.size(); ++i) {
-          out[i] = static_cast<std::byte>((uint64_t{FakeJvm::kTables} + (100 << 10)) >> (8 * (i % 8)));
+          out[i] =
+              static_cast<std::byte>((uint64_t{FakeJvm::kTables} + (100 << 10)) >> (8 * (i % 8)));
         }
         return {};
       }
@@ -139,8 +150,8 @@ TEST(Symbols, LongOnesAndTheLastOfAMapping) {
   memory.symbol(4096 - 16, "lastofall!");
   SymbolLayout layout{{4, 2, false}, 0, 6};
   SymbolBatch batch(layout);
-  for (const uint64_t at : {0x1000UL, 0x2000UL - 16, 0x1000UL + 2048, 0x1000UL + 2064, 0x1001UL,
-                            0x9000UL}) {
+  for (const uint64_t at :
+       {0x1000UL, 0x2000UL - 16, 0x1000UL + 2048, 0x1000UL + 2064, 0x1001UL, 0x9000UL}) {
     batch.add(at);
   }
   batch.read(memory);
