@@ -95,8 +95,12 @@ std::vector<std::string> find_image_files(const Process& process) {
   const std::string start = name_start(process);
   for (const std::string& directory : directories_of(process)) {
     const std::string here = seen_from_here(process, directory);
-    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(here.c_str()), ::closedir);
+    const UniqueFd open = open_directory(process, directory);
+    if (!open) continue;
+    UniqueFd listing(::openat(open.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(listing.get()), ::closedir);
     if (!entries) continue;
+    (void)listing.release();
     while (const dirent* entry = ::readdir(entries.get())) {
       const std::string_view name = entry->d_name;
       if (name.starts_with(start) && name.ends_with(".so")) {

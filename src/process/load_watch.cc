@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+// The generated header is C: it spells bool as _Bool, which clang does not know in C++.
+#ifdef __clang__
+#define _Bool bool
+#endif
 #include "loads.skel.h"
 #include "probe_shared.h"
 #include "process/bpf_support.h"

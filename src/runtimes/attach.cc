@@ -234,6 +234,11 @@ Result<UniqueFd> open_listener(const Target& target) {
   Trigger trigger;
   JITSCOPE_TRY(trigger.create(target));
   JITSCOPE_TRY(send_quit(target));
+  // A JVM that is just starting removes the socket that it made a moment ago
+  // (AttachListener::vm_start); another signal makes it look again. Not earlier: one that is only
+  // slow would print a thread dump.
+  const auto second = Clock::now() + (target.deadline - Clock::now()) / 2;
+  bool repeated = false;
   while (true) {
     socket = connect_listener(target);
     if (socket || socket.error().kind != ErrorKind::not_found) return socket;
@@ -241,6 +246,10 @@ Result<UniqueFd> open_listener(const Target& target) {
       return fail(ErrorKind::target_gone, "the JVM has exited", where(target));
     }
     if (Clock::now() >= target.deadline) return fail(too_late(target, "did not open its socket"));
+    if (!repeated && Clock::now() >= second) {
+      repeated = true;
+      JITSCOPE_TRY(send_quit(target));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }

@@ -69,11 +69,12 @@ def test_bpftrace():
     def count(what, target, exposed):
         # A quoted symbol, since a Java name has dots.
         check(f':"{exposed[FIXED]["symbol"]}"' in exposed[FIXED]["commands"]["bpftrace"], "quoted symbol")
-        command = exposed[FIXED]["commands"]["bpftrace"].replace("bpftrace ", "exec bpftrace -v ", 1)
-        with Child(["sh", "-c", command]) as tool:
-            # With -v it says when it has attached (newer ones say so without).
-            wait_for(lambda: any(re.match(r"Running|Attached \d+ probe", line) for line in tool.out + tool.err),
-                     "bpftrace to have attached", 60)
+        command = exposed[FIXED]["commands"]["bpftrace"]
+        check(command.endswith("}'"), f"{what}: {command}")
+        # It prints only when all its probes are attached.
+        command = command[:-1] + " interval:ms:20 { printf(\"attached\\n\"); }'"
+        with Child(["sh", "-c", command.replace("bpftrace ", "exec bpftrace -B line ", 1)]) as tool:
+            tool.expect("attached")
             target.go("go 100000")
             tool.signal(signal.SIGINT)
             equal(tool.finish(), 0, f"{what}: bpftrace: {tool.story()}")

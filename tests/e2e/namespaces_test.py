@@ -16,7 +16,7 @@ class Isolated(Target):
         if not shutil.which("unshare"):
             raise Skip("no unshare in PATH")
         try:
-            super().__init__([*ISOLATE, *argv])
+            super().__init__([*ISOLATE, *argv], cwd=harness.scratch("/var/tmp"))
         except harness.Failure as failure:
             if "Operation not permitted" in str(failure):
                 raise Skip("no right to make namespaces") from None

@@ -76,7 +76,8 @@ def start_native():
 
 
 def start_node(*flags, program="truth.js"):
-    return Target([node(), *flags, str(PROGRAMS / program)])
+    # It leaves a log in its working directory.
+    return Target([node(), *flags, str(PROGRAMS / program)], cwd=scratch())
 
 
 def node():
