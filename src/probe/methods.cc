@@ -127,8 +127,10 @@ size_t MethodSet::index_of(const CodeBody& body) {
 }
 
 bool MethodSet::may_match(std::string_view class_name, std::string_view method) const {
-  // Load events carry at most so much of a name: what was cut may match.
+  // Load events carry at most so much of a name, and nothing of one whose page could not be read:
+  // what is not known may match.
   constexpr size_t whole = 127;
+  if (class_name.empty() || method.empty()) return true;
   if (class_name.size() >= whole || method.size() >= whole) return true;
   MethodName name;
   name.type = class_name;

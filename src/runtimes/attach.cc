@@ -226,11 +226,25 @@ Status send_quit(const Target& target) {
   return {};
 }
 
+// Whether SIGQUIT would make this JVM listen, as far as can be seen from outside.
+Status may_be_signalled(const Target& target) {
+  if (attach_disabled(target.process)) {
+    return fail(ErrorKind::not_possible, "attaching is turned off in this JVM", where(target),
+                "start it without -XX:+DisableAttachMechanism");
+  }
+  JITSCOPE_ASSIGN(const ProcessStatus status, read_status(target.process.pid()));
+  if (status.state == 'T' || status.state == 't') {
+    return fail(ErrorKind::not_possible, "the JVM is stopped", where(target),
+                "let it run (SIGCONT)");
+  }
+  return check_signal(target.process);
+}
+
 // Makes the JVM listen and connects.
 Result<UniqueFd> open_listener(const Target& target) {
   auto socket = connect_listener(target);
   if (socket || socket.error().kind != ErrorKind::not_found) return socket;
-  JITSCOPE_TRY(can_attach(target.process));
+  JITSCOPE_TRY(may_be_signalled(target));
   Trigger trigger;
   JITSCOPE_TRY(trigger.create(target));
   JITSCOPE_TRY(send_quit(target));
@@ -309,16 +323,7 @@ Result<std::string> receive_all(const Target& target, int socket) {
 Status can_attach(const Process& process) {
   JITSCOPE_ASSIGN(const Target target, find_target(process, {}));
   if (check_socket_file(target)) return {};
-  if (attach_disabled(process)) {
-    return fail(ErrorKind::not_possible, "attaching is turned off in this JVM", where(target),
-                "start it without -XX:+DisableAttachMechanism");
-  }
-  JITSCOPE_ASSIGN(const ProcessStatus status, read_status(process.pid()));
-  if (status.state == 'T' || status.state == 't') {
-    return fail(ErrorKind::not_possible, "the JVM is stopped", where(target),
-                "let it run (SIGCONT)");
-  }
-  return check_signal(process);
+  return may_be_signalled(target);
 }
 
 Result<std::string> attach_command(const Process& process, std::string_view command,

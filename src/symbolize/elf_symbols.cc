@@ -1,19 +1,36 @@
 #include "symbolize/elf_symbols.h"
 
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <csetjmp>
 #include <cstring>
 #include <memory>
 
 #include "base/unique_fd.h"
 
+// The demangler of libstdc++ that hands its text over piece by piece (libiberty, cp-demangle.c): all
+// its memory is on the stack, so that it may be left by longjmp.
+extern "C" int __gcclibcxx_demangle_callback(const char* name,  // NOLINT(bugprone-reserved-identifier)
+                                             void (*take)(const char*, size_t, void*), void* context);
+
 namespace jitscope {
 namespace {
+
+// A few hundred bytes of substitutions, each twice the one before, stand for gigabytes of text.
+struct Readable {
+  static constexpr size_t most = 64U << 10U;
+  std::jmp_buf too_long;
+  std::string text;
+};
+
+void take_piece(const char* piece, size_t length, void* context) {
+  auto* readable = static_cast<Readable*>(context);
+  if (length > Readable::most - readable->text.size()) std::longjmp(readable->too_long, 1);
+  readable->text.append(piece, length);
+}
 
 struct ElfDeleter {
   void operator()(Elf* elf) const { elf_end(elf); }
@@ -107,11 +124,11 @@ std::string ElfSymbols::name_at(uint64_t address) const {
 
 std::string demangle(std::string_view name) {
   if (!name.starts_with("_Z")) return std::string(name);
-  int status = 0;
   const std::string text(name);
-  const std::unique_ptr<char, void (*)(void*)> readable(
-      abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && readable ? std::string(readable.get()) : text;
+  Readable readable;
+  if (setjmp(readable.too_long) != 0) return text;
+  const int status = __gcclibcxx_demangle_callback(text.c_str(), take_piece, &readable);
+  return status == 0 ? readable.text : text;
 }
 
 }  // namespace jitscope

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "runtimes/compiler_perfmap_source.h"
 #include "unit/runtimes/child_process.h"
 
@@ -147,6 +150,13 @@ TEST_P(Attach, StoppedJvm) {
   ASSERT_TRUE(process);
   ::kill(child.pid(), SIGSTOP);
   ASSERT_TRUE(eventually([&] { return read_status(child.pid())->state == 'T'; }));
+  // Left by an earlier JVM of this pid: nobody listens.
+  const UniqueFd stale(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  fs::remove(socket_of(*process));
+  socket_of(*process).copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(stale.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   const auto answer = attach_command(*process, "jcmd");
   ASSERT_FALSE(answer);
   EXPECT_NE(answer.error().what.find("stopped"), std::string::npos);
