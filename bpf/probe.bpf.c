@@ -1,8 +1,8 @@
 /* Counts hits of probe sites and, when asked, sends each with its registers to a ring buffer.
  *
  * Attached to uprobes (slots of a live image, in-place sites) and to hardware breakpoints. The site
- * is the attach cookie. Programs of uprobes may be preempted by others on the same CPU: counters are
- * therefore atomic, and no per-CPU scratch memory is used. */
+ * is the attach cookie. Programs of uprobes may be preempted by others on the same CPU: counters
+ * are therefore atomic, and no per-CPU scratch memory is used. */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 
@@ -15,7 +15,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile unsigned int target_pid = 0;
 const volatile unsigned int with_events = 0;
 const volatile unsigned int with_stacks = 0;
-/* Set when jitscope itself runs in a pid namespace: pids are then seen as that namespace sees them. */
+/* Set when jitscope itself runs in a pid namespace: pids are then seen as that namespace sees them.
+ */
 const volatile unsigned long long pid_namespace_dev = 0;
 const volatile unsigned long long pid_namespace_inode = 0;
 
@@ -46,15 +47,16 @@ struct call_with_stack {
 static __always_inline unsigned long long current_pid_tgid(void) {
   if (pid_namespace_inode != 0) {
     struct bpf_pidns_info info = {};
-    if (bpf_get_ns_current_pid_tgid(pid_namespace_dev, pid_namespace_inode, &info, sizeof(info)) == 0)
+    if (bpf_get_ns_current_pid_tgid(pid_namespace_dev, pid_namespace_inode, &info, sizeof(info)) ==
+        0)
       return (unsigned long long)info.tgid << 32 | info.pid;
     return 0;
   }
   return bpf_get_current_pid_tgid();
 }
 
-static __always_inline void fill(struct jitscope_call *call, struct pt_regs *regs, unsigned int site,
-                                 unsigned long long id) {
+static __always_inline void fill(struct jitscope_call* call, struct pt_regs* regs,
+                                 unsigned int site, unsigned long long id) {
   call->time_ns = bpf_ktime_get_ns();
   call->pid = id >> 32;
   call->tid = (unsigned int)id;
@@ -71,42 +73,43 @@ static __always_inline void fill(struct jitscope_call *call, struct pt_regs *reg
   call->fp = regs->rbp;
   call->reserved = 0;
   call->words_valid =
-      bpf_probe_read_user(call->words, sizeof(call->words), (const void *)regs->rsp) == 0;
+      bpf_probe_read_user(call->words, sizeof(call->words), (const void*)regs->rsp) == 0;
 }
 
 /* The user stack page by page, so that its end does not spoil what lies before it: the rest of the
  * first page, then whole pages at a constant distance behind it. */
-static __always_inline void copy_stack(struct call_with_stack *record, unsigned long long sp) {
+static __always_inline void copy_stack(struct call_with_stack* record, unsigned long long sp) {
   unsigned int first = 4096 - (sp & 4095);
   record->call.stack_bytes = 0;
   if (first > 4096) return;
-  if (bpf_probe_read_user(record->stack, first, (const void *)sp) != 0) return;
+  if (bpf_probe_read_user(record->stack, first, (const void*)sp) != 0) return;
   record->call.stack_bytes = first;
 #pragma unroll
   for (unsigned int page = 0; page < JITSCOPE_STACK_BYTES / 4096 - 1; page++) {
     unsigned int at = first + page * 4096;
     if (at > JITSCOPE_STACK_BYTES - 4096) return;
-    if (bpf_probe_read_user(&record->stack[at], 4096, (const void *)(sp + at)) != 0) return;
+    if (bpf_probe_read_user(&record->stack[at], 4096, (const void*)(sp + at)) != 0) return;
     record->call.stack_bytes = at + 4096;
   }
 }
 
 static __always_inline unsigned long long wakeup(void) {
-  /* The reader polls; wake it only when much is waiting, a wake-up costs the target microseconds. */
+  /* The reader polls; wake it only when much is waiting, a wake-up costs the target microseconds.
+   */
   return bpf_ringbuf_query(&calls, BPF_RB_AVAIL_DATA) > 512 * 1024 ? BPF_RB_FORCE_WAKEUP
-                                                                    : BPF_RB_NO_WAKEUP;
+                                                                   : BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline int hit(void *context, struct pt_regs *regs) {
+static __always_inline int hit(void* context, struct pt_regs* regs) {
   unsigned long long id = current_pid_tgid();
   if (id >> 32 != target_pid) return 0;
   unsigned int site_id = (unsigned int)bpf_get_attach_cookie(context);
-  struct jitscope_site *site = bpf_map_lookup_elem(&sites, &site_id);
-  struct jitscope_counts *count = bpf_map_lookup_elem(&counts, &site_id);
+  struct jitscope_site* site = bpf_map_lookup_elem(&sites, &site_id);
+  struct jitscope_counts* count = bpf_map_lookup_elem(&counts, &site_id);
   if (!site || !count || !site->enabled) return 0;
   if (site->check_address) {
     unsigned long long value = 0;
-    if (bpf_probe_read_user(&value, sizeof(value), (const void *)site->check_address) != 0 ||
+    if (bpf_probe_read_user(&value, sizeof(value), (const void*)site->check_address) != 0 ||
         (value & site->check_mask) != site->check_value) {
       __sync_fetch_and_add(&count->stale, 1);
       return 0;
@@ -114,7 +117,7 @@ static __always_inline int hit(void *context, struct pt_regs *regs) {
   }
   if (site->skip_if_jump) {
     unsigned char opcode = 0;
-    if (bpf_probe_read_user(&opcode, 1, (const void *)regs->rip) == 0 && opcode == 0xe9) {
+    if (bpf_probe_read_user(&opcode, 1, (const void*)regs->rip) == 0 && opcode == 0xe9) {
       __sync_fetch_and_add(&count->redispatched, 1);
       return 0;
     }
@@ -122,7 +125,7 @@ static __always_inline int hit(void *context, struct pt_regs *regs) {
   __sync_fetch_and_add(&count->calls, 1);
   if (!with_events) return 0;
   if (with_stacks) {
-    struct call_with_stack *record = bpf_ringbuf_reserve(&calls, sizeof(*record), 0);
+    struct call_with_stack* record = bpf_ringbuf_reserve(&calls, sizeof(*record), 0);
     if (!record) {
       __sync_fetch_and_add(&count->lost, 1);
       return 0;
@@ -132,7 +135,7 @@ static __always_inline int hit(void *context, struct pt_regs *regs) {
     bpf_ringbuf_submit(record, wakeup());
     return 0;
   }
-  struct jitscope_call *record = bpf_ringbuf_reserve(&calls, sizeof(*record), 0);
+  struct jitscope_call* record = bpf_ringbuf_reserve(&calls, sizeof(*record), 0);
   if (!record) {
     __sync_fetch_and_add(&count->lost, 1);
     return 0;
@@ -143,9 +146,11 @@ static __always_inline int hit(void *context, struct pt_regs *regs) {
 }
 
 SEC("uprobe")
-int on_uprobe(struct pt_regs *context) { return hit(context, context); }
+int on_uprobe(struct pt_regs* context) {
+  return hit(context, context);
+}
 
 SEC("perf_event")
-int on_breakpoint(struct bpf_perf_event_data *context) {
-  return hit(context, (struct pt_regs *)&context->regs);
+int on_breakpoint(struct bpf_perf_event_data* context) {
+  return hit(context, (struct pt_regs*)&context->regs);
 }

@@ -1,4 +1,5 @@
-/* What the eBPF programs and src/process/bpf_session share. Plain C, fixed-width, no padding holes. */
+/* What the eBPF programs and src/process/bpf_session share. Plain C, fixed-width, no padding holes.
+ */
 #ifndef JITSCOPE_PROBE_SHARED_H
 #define JITSCOPE_PROBE_SHARED_H
 
@@ -33,7 +34,8 @@ struct jitscope_call {
   unsigned long long rax;
   unsigned long long sp;
   unsigned long long fp;
-  unsigned long long words[JITSCOPE_STACK_WORDS]; /* at sp: the return address, then stack arguments */
+  unsigned long long
+      words[JITSCOPE_STACK_WORDS]; /* at sp: the return address, then stack arguments */
   unsigned int words_valid;
   unsigned int reserved;
 };

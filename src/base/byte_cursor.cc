@@ -88,6 +88,7 @@ std::optional<uint64_t> parse_number(std::string_view text, int base) {
   if (text.empty()) return std::nullopt;
   uint64_t value = 0;
   const char* end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end is given
   const auto [stop, code] = std::from_chars(text.data(), end, value, base);
   if (code != std::errc{} || stop != end) return std::nullopt;
   return value;
@@ -99,6 +100,8 @@ std::optional<uint64_t> parse_hex(std::string_view text) {
   return parse_number(text, 16);
 }
 
-std::optional<uint64_t> parse_decimal(std::string_view text) { return parse_number(text, 10); }
+std::optional<uint64_t> parse_decimal(std::string_view text) {
+  return parse_number(text, 10);
+}
 
 }  // namespace jitscope

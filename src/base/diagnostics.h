@@ -1,7 +1,8 @@
 // Diagnostics: damage and oddities that can be skipped, counted by kind and shown once a kind.
 //
 // A parser that meets damage it can step over calls note(kind, example) and goes on; the command
-// shows at its end "12 lines of the perf map skipped: no size (first: line 7 ...)". Not thread-safe.
+// shows at its end "12 lines of the perf map skipped: no size (first: line 7 ...)". Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>

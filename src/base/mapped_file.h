@@ -1,6 +1,6 @@
 // MappedFile: a whole regular file, read only, in memory; and read_file for /proc files, whose size
-// is not known beforehand. A file that shrinks while it is mapped would raise SIGBUS: only files that
-// jitscope wrote, or ELF files, are mapped; files that strangers may still write go through
+// is not known beforehand. A file that shrinks while it is mapped would raise SIGBUS: only files
+// that jitscope wrote, or ELF files, are mapped; files that strangers may still write go through
 // read_file_bytes.
 #pragma once
 

@@ -49,8 +49,7 @@ using Status = Result<void>;
 }
 [[nodiscard]] inline std::unexpected<Error> fail(ErrorKind kind, std::string what,
                                                  std::string where = {}, std::string hint = {}) {
-  return std::unexpected<Error>(
-      Error{kind, std::move(what), std::move(where), std::move(hint), 0});
+  return std::unexpected<Error>(Error{kind, std::move(what), std::move(where), std::move(hint), 0});
 }
 
 // An error from errno: "what: Permission denied". EPERM and EACCES become not_permitted, ESRCH
@@ -69,20 +68,20 @@ using Status = Result<void>;
 #define JITSCOPE_CONCAT(a, b) JITSCOPE_CONCAT_(a, b)
 
 // JITSCOPE_TRY(expr): leaves the function with the error of a Status or Result, if there is one.
-#define JITSCOPE_TRY(expr)                                    \
-  do {                                                        \
-    auto&& jitscope_status = (expr);                          \
-    if (!jitscope_status) {                                   \
+#define JITSCOPE_TRY(expr)                                         \
+  do {                                                             \
+    auto&& jitscope_status = (expr);                               \
+    if (!jitscope_status) {                                        \
       return ::jitscope::fail(std::move(jitscope_status.error())); \
-    }                                                         \
+    }                                                              \
   } while (false)
 
 // JITSCOPE_ASSIGN(auto x, expr): x is the value of a Result, or the function ends with its error.
 #define JITSCOPE_ASSIGN(declaration, expr) \
   JITSCOPE_ASSIGN_(declaration, expr, JITSCOPE_CONCAT(jitscope_result_, __LINE__))
-#define JITSCOPE_ASSIGN_(declaration, expr, name) \
-  auto&& name = (expr);                           \
-  if (!name) {                                    \
+#define JITSCOPE_ASSIGN_(declaration, expr, name)     \
+  auto&& name = (expr);                               \
+  if (!name) {                                        \
     return ::jitscope::fail(std::move(name.error())); \
-  }                                               \
+  }                                                   \
   declaration = std::move(*name)

@@ -11,7 +11,9 @@ namespace {
 
 std::atomic<int> asked = 0;
 
-void on_interrupt(int /*signal*/) { asked.fetch_add(1); }
+void on_interrupt(int /*signal*/) {
+  asked.fetch_add(1);
+}
 
 }  // namespace
 
@@ -24,7 +26,9 @@ int report_error(const Error& error) {
   return exit_status(error.kind);
 }
 
-void report_note(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+void report_note(std::string_view text) {
+  fmt::print(stderr, "{}\n", text);
+}
 
 bool write_out(std::string_view text) {
   while (!text.empty()) {
@@ -46,6 +50,8 @@ void catch_interrupts() {
   ::sigaction(SIGPIPE, &action, nullptr);
 }
 
-int interrupts() { return asked.load(); }
+int interrupts() {
+  return asked.load();
+}
 
 }  // namespace jitscope

@@ -12,8 +12,8 @@ class App;
 
 namespace jitscope {
 
-// A registered command: parses into its own options and runs after CLI11 has parsed. Each is defined in
-// the file of its name.
+// A registered command: parses into its own options and runs after CLI11 has parsed. Each is
+// defined in the file of its name.
 void add_ps_command(CLI::App& app, int& status);
 void add_methods_command(CLI::App& app, int& status);
 void add_trace_command(CLI::App& app, int& status);

@@ -46,11 +46,13 @@ std::string exposed_json(const ExposedMethod& method) {
 }
 
 std::string exposed_text(const ExposedMethod& method) {
-  std::string out = fmt::format("{}\n  symbol   {}\n  file     {} +{:#x}\n  bodies   {} of {} lead "
-                                "through it\n",
-                                printable(method.method), method.symbol, method.file, method.offset,
-                                method.sites, method.bodies);
-  for (const std::string& reason : method.reasons) out += fmt::format("           not: {}\n", reason);
+  std::string out = fmt::format(
+      "{}\n  symbol   {}\n  file     {} +{:#x}\n  bodies   {} of {} lead "
+      "through it\n",
+      printable(method.method), method.symbol, method.file, method.offset, method.sites,
+      method.bodies);
+  for (const std::string& reason : method.reasons)
+    out += fmt::format("           not: {}\n", reason);
   out += fmt::format("  bpftrace {}\n", method.bpftrace.substr(method.bpftrace.find(' ') + 1));
   if (!method.perf_probe.empty()) {
     out += fmt::format("  perf     {} && {}\n", method.perf_probe, method.perf_record);
@@ -68,9 +70,8 @@ Status expose(const ExposeCommand& options) {
   for (const ExposedMethod& method : exposer->exposed()) {
     if (!write_out(options.json ? exposed_json(method) : exposed_text(method))) break;
   }
-  report_note(fmt::format(
-      "live image at {:#x}; stopped {}; gdb: add-symbol-file FILE -o {:#x}", exposer->base(),
-      duration_text(exposer->stopped()), exposer->base()));
+  report_note(fmt::format("live image at {:#x}; stopped {}; gdb: add-symbol-file FILE -o {:#x}",
+                          exposer->base(), duration_text(exposer->stopped()), exposer->base()));
   if (options.keep) {
     exposer->keep();
     report_note(fmt::format("kept; take it back with: jitscope expose --undo -p {}", options.pid));
@@ -104,14 +105,16 @@ Status undo(const ExposeCommand& options) {
     write_out(line.str() + "\n");
     return {};
   }
-  write_out(fmt::format("{} live image{}, {} entries put back, {} held other code already, {} file{} "
-                        "removed; stopped {}\n",
-                        report.images, report.images == 1 ? "" : "s", report.entries_restored,
-                        report.entries_not_ours, report.files_removed,
-                        report.files_removed == 1 ? "" : "s", duration_text(report.stopped)));
+  write_out(
+      fmt::format("{} live image{}, {} entries put back, {} held other code already, {} file{} "
+                  "removed; stopped {}\n",
+                  report.images, report.images == 1 ? "" : "s", report.entries_restored,
+                  report.entries_not_ours, report.files_removed,
+                  report.files_removed == 1 ? "" : "s", duration_text(report.stopped)));
   if (report.in_use != 0) {
-    report_note(fmt::format("{} left alone: a running jitscope works with {} (--force takes them too)",
-                            report.in_use, report.in_use == 1 ? "it" : "them"));
+    report_note(
+        fmt::format("{} left alone: a running jitscope works with {} (--force takes them too)",
+                    report.in_use, report.in_use == 1 ? "it" : "them"));
   }
   return {};
 }
@@ -131,9 +134,10 @@ void add_expose_command(CLI::App& app, int& status) {
   command->add_flag("--json", options->json, "One JSON object a line");
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
       ->check(CLI::PositiveNumber);
-  command->add_flag("--force", options->even_in_use,
-                    "With --undo: also what a running jitscope holds; else: read a perf map in spite "
-                    "of its owner, age or being a link");
+  command->add_flag(
+      "--force", options->even_in_use,
+      "With --undo: also what a running jitscope holds; else: read a perf map in spite "
+      "of its owner, age or being a link");
   command->add_option("--map", options->source.map_path, "Read this perf map");
   undo_flag->excludes(patterns);
   command->callback([options, &status] {

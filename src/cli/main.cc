@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 
 #include "cli/command.h"
 
@@ -14,7 +16,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("jitscope {}", JITSCOPE_VERSION));
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 done, 1 nothing found or nothing named, 2 wrong usage, 3 not permitted or not\n"
+      "Exit status: 0 done, 1 nothing found or nothing named, 2 wrong usage, 3 not permitted or "
+      "not\n"
       "possible here, 4 the target died.\n");
   int status = 0;
   jitscope::add_ps_command(app, status);
@@ -26,6 +29,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // CLI11's own way of saying "help was asked for" is an error with code 0.
     return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    // Nothing of ours throws; what is left is a lack of memory, or a fault of a library.
+    std::fprintf(stderr, "jitscope: %s\n", error.what());
+    return 3;
   }
   return status;
 }

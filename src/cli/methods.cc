@@ -37,8 +37,8 @@ std::string body_json(const CodeBody& body) {
 
 std::string body_text(const CodeBody& body) {
   return fmt::format("{:>14x} {:>7} {:>14x} {:<10} {:<11} {:<3} {}\n", body.address, body.size,
-                     body.entry, to_string(body.tier), to_string(body.state), body.osr ? "osr" : "-",
-                     printable(body.name->display()));
+                     body.entry, to_string(body.tier), to_string(body.state),
+                     body.osr ? "osr" : "-", printable(body.name->display()));
 }
 
 Status list_methods(const MethodsOptions& options) {
@@ -48,10 +48,11 @@ Status list_methods(const MethodsOptions& options) {
   JITSCOPE_ASSIGN(const Snapshot snapshot, source->read());
   JITSCOPE_ASSIGN(const auto bodies, select_bodies(snapshot, patterns));
   if (!options.json) {
-    report_note(fmt::format("# {} ({})", process.command_line().substr(0, 120), source->describe()));
+    report_note(
+        fmt::format("# {} ({})", process.command_line().substr(0, 120), source->describe()));
     if (!source->caveat().empty()) report_note("# " + source->caveat());
-    write_out(fmt::format("{:>14} {:>7} {:>14} {:<10} {:<11} {:<3} {}\n", "ADDRESS", "SIZE", "ENTRY",
-                          "TIER", "STATE", "OSR", "METHOD"));
+    write_out(fmt::format("{:>14} {:>7} {:>14} {:<10} {:<11} {:<3} {}\n", "ADDRESS", "SIZE",
+                          "ENTRY", "TIER", "STATE", "OSR", "METHOD"));
   }
   std::string out;
   for (const CodeBody* body : bodies) {
@@ -65,8 +66,8 @@ Status list_methods(const MethodsOptions& options) {
   }
   write_out(out);
   if (snapshot.torn != 0) {
-    report_note(fmt::format("# {} bodies changed while they were read and are not shown",
-                            snapshot.torn));
+    report_note(
+        fmt::format("# {} bodies changed while they were read and are not shown", snapshot.torn));
   }
   for (const Diagnostics::Entry& entry : source->diagnostics().entries()) {
     report_note(fmt::format("# {} x {}{}", entry.count, entry.kind,

@@ -121,9 +121,9 @@ Result<int> trace(const TraceCommand& options) {
 
   CallPrinter printer(options, process, *tracer);
   const auto on_call = [&](const TracedCall& call) { printer.take(call); };
-  const uint64_t deadline =
-      options.duration > 0 ? monotonic_ns() + static_cast<uint64_t>(options.duration * 1e9)
-                           : UINT64_MAX;
+  const uint64_t deadline = options.duration > 0
+                                ? monotonic_ns() + static_cast<uint64_t>(options.duration * 1e9)
+                                : UINT64_MAX;
   bool gone = false;
   while (interrupts() == 0 && monotonic_ns() < deadline && !printer.full() && !gone) {
     JITSCOPE_ASSIGN(const bool alive, tracer->step(std::chrono::milliseconds(10), on_call));
@@ -145,7 +145,8 @@ Result<int> trace(const TraceCommand& options) {
 
 void add_trace_command(CLI::App& app, int& status) {
   auto options = std::make_shared<TraceCommand>();
-  CLI::App* command = app.add_subcommand("trace", "The calls of JIT'd methods of a running process");
+  CLI::App* command =
+      app.add_subcommand("trace", "The calls of JIT'd methods of a running process");
   command->add_option("-p,--pid", options->pid, "Process")->required();
   command->add_option("PATTERN", options->patterns, "Methods, e.g. java.util.HashMap.put")
       ->required();

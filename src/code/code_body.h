@@ -101,7 +101,8 @@ struct CodeBody {
   uint64_t version = 0;
   CallConvention convention = CallConvention::unknown;
   std::shared_ptr<const std::vector<Parameter>> parameters;  // null = not known
-  uint32_t frame_bytes = 0;  // between the caller's sp and this frame's sp incl. return address; 0 = not known
+  uint32_t frame_bytes =
+      0;  // between the caller's sp and this frame's sp incl. return address; 0 = not known
   std::vector<IdentityCheck> identity;
   // Why no site may be put on it, "" when one may be tried: "OSR body", "bytecode", "not entrant".
   std::string not_probeable;

@@ -41,7 +41,7 @@ std::optional<uint64_t> sweep(std::span<const std::byte> body, const CoveredByte
 std::optional<int64_t> branch_at(ByteCursor code) {
   const uint8_t opcode = code.u8();
   const auto reach8 = [&]() -> std::optional<int64_t> {
-    const int64_t distance = code.i8();
+    const int64_t distance = code.i8();  // NOLINT(bugprone-signed-char-misuse): signed it is
     if (!code.ok()) return std::nullopt;
     return static_cast<int64_t>(code.offset()) + distance;
   };

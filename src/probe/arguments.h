@@ -1,10 +1,10 @@
 // The arguments of one hit, decoded from the registers by the compiled calling convention.
 //
-// HotSpot x86-64 (SharedRuntime::java_calling_convention): integers, longs and references in rsi, rdx,
-// rcx, r8, r9, rdi, `this` first; the upper half of an int is undefined. What lies in xmm registers or
-// on the stack is `unknown`, never guessed.
-// V8 x86-64: all on the stack behind the return address: receiver, then the arguments; rax holds how
-// many there are, receiver included. Small integers are shown as numbers, all else by its address.
+// HotSpot x86-64 (SharedRuntime::java_calling_convention): integers, longs and references in rsi,
+// rdx, rcx, r8, r9, rdi, `this` first; the upper half of an int is undefined. What lies in xmm
+// registers or on the stack is `unknown`, never guessed. V8 x86-64: all on the stack behind the
+// return address: receiver, then the arguments; rax holds how many there are, receiver included.
+// Small integers are shown as numbers, all else by its address.
 #pragma once
 
 #include <cstdint>

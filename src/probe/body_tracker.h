@@ -24,8 +24,8 @@ class BodyTracker {
   BodyTracker(const Process& process, CodeSource& source, MethodSet methods)
       : process_(process), source_(source), methods_(std::move(methods)) {}
 
-  // First look: selects the methods (loaded ones too), and starts to listen for load events where the
-  // runtime has them. `notes` gets what the user should know.
+  // First look: selects the methods (loaded ones too), and starts to listen for load events where
+  // the runtime has them. `notes` gets what the user should know.
   Status start(std::vector<std::string>& notes);
 
   struct Found {

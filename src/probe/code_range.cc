@@ -21,11 +21,13 @@ std::pair<uint64_t, uint64_t> code_range_around(uint64_t anchor, const Snapshot&
     grown = false;
     for (const Mapping& mapping : maps) {
       if (mapping.size() > near || mapping.file_backed()) continue;
-      if (mapping.start < low && mapping.end >= low && high - mapping.start <= 2 * near - (64U << 20U)) {
+      if (mapping.start < low && mapping.end >= low &&
+          high - mapping.start <= 2 * near - (64U << 20U)) {
         low = mapping.start;
         grown = true;
       }
-      if (mapping.end > high && mapping.start <= high && mapping.end - low <= 2 * near - (64U << 20U)) {
+      if (mapping.end > high && mapping.start <= high &&
+          mapping.end - low <= 2 * near - (64U << 20U)) {
         high = mapping.end;
         grown = true;
       }

@@ -10,8 +10,8 @@
 
 namespace jitscope {
 
-// [low, high) around `anchor`: all bodies of the snapshot that lie within 1 GB of it, widened to the
-// ends of the adjoining mappings (a code cache is reserved as one piece and grows within it).
+// [low, high) around `anchor`: all bodies of the snapshot that lie within 1 GB of it, widened to
+// the ends of the adjoining mappings (a code cache is reserved as one piece and grows within it).
 [[nodiscard]] std::pair<uint64_t, uint64_t> code_range_around(uint64_t anchor,
                                                               const Snapshot& snapshot,
                                                               const std::vector<Mapping>& maps);

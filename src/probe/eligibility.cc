@@ -41,10 +41,11 @@ std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes
   if (starts_with(entry_bytes, {0xcc})) return "its entry carries a breakpoint of another tool";
   if (backend == Backend::trampoline && body.convention == CallConvention::hotspot_x86_64 &&
       !patchable_hotspot_entry(entry_bytes)) {
-    return fmt::format("its first instruction ({:02x} {:02x} {:02x} ...) is not one that may be "
-                       "patched over",
-                       static_cast<unsigned>(entry_bytes[0]), static_cast<unsigned>(entry_bytes[1]),
-                       static_cast<unsigned>(entry_bytes[2]));
+    return fmt::format(
+        "its first instruction ({:02x} {:02x} {:02x} ...) is not one that may be "
+        "patched over",
+        static_cast<unsigned>(entry_bytes[0]), static_cast<unsigned>(entry_bytes[1]),
+        static_cast<unsigned>(entry_bytes[2]));
   }
   return {};
 }

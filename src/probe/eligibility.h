@@ -12,7 +12,8 @@ namespace jitscope {
 
 // "" when `backend` may be used; else the reason. `entry_bytes` are the bytes from the entry on.
 // HotSpot: a jump is only put over the entry forms that the JVM itself can patch over
-// (MacroAssembler::verified_entry): stack bang, frame allocation, and the class-initialisation check.
+// (MacroAssembler::verified_entry): stack bang, frame allocation, and the class-initialisation
+// check.
 [[nodiscard]] std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes,
                                   Backend backend);
 

@@ -20,7 +20,8 @@ std::string event_name(std::string_view symbol) {
     name += (std::isalnum(static_cast<unsigned char>(c)) != 0) ? c : '_';
   }
   if (name.size() > 60) name = name.substr(name.size() - 60);
-  if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0) name = "_" + name;
+  if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0)
+    name = "_" + name;
   return name;
 }
 
@@ -156,16 +157,17 @@ std::vector<ExposedMethod> LiveExposer::exposed() const {
       }
     }
     const std::string event = event_name(each.symbol);
-    each.bpftrace = fmt::format("bpftrace -e 'uprobe:{}:\"{}\" {{ @calls = count(); }}'", file,
-                                each.symbol);
+    each.bpftrace =
+        fmt::format("bpftrace -e 'uprobe:{}:\"{}\" {{ @calls = count(); }}'", file, each.symbol);
     if (!proc_path) {
       each.perf_probe = fmt::format("perf probe -x {} '{}={}'", file, event, each.symbol);
-      each.perf_record = fmt::format("perf record -e 'probe_jitscope:{}' -p {}", event, process_.pid());
+      each.perf_record =
+          fmt::format("perf record -e 'probe_jitscope:{}' -p {}", event, process_.pid());
     }
-    each.tracefs =
-        fmt::format("echo 'p:jitscope/{} {}:{:#x} this_or_arg1=%si arg2=%dx' >> "
-                    "/sys/kernel/tracing/uprobe_events",
-                    event, file, each.offset);
+    each.tracefs = fmt::format(
+        "echo 'p:jitscope/{} {}:{:#x} this_or_arg1=%si arg2=%dx' >> "
+        "/sys/kernel/tracing/uprobe_events",
+        event, file, each.offset);
     result.push_back(std::move(each));
   }
   return result;

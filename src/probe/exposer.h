@@ -1,9 +1,9 @@
-// Exposer: lends methods to other tools. Every method gets one probe point with a symbol in a live ELF
-// image of the target; all its bodies, also those compiled later, lead their calls through it.
+// Exposer: lends methods to other tools. Every method gets one probe point with a symbol in a live
+// ELF image of the target; all its bodies, also those compiled later, lead their calls through it.
 //
-// The probe point is `nop4; ret`, called from the body's slot with the registers as they were at the
-// method's entry: arguments in registers are where the calling convention has them; the stack pointer
-// is 8 below its value at the entry.
+// The probe point is `nop4; ret`, called from the body's slot with the registers as they were at
+// the method's entry: arguments in registers are where the calling convention has them; the stack
+// pointer is 8 below its value at the entry.
 #pragma once
 
 #include <chrono>
@@ -26,14 +26,14 @@ struct ExposedMethod {
   std::string method;
   std::string symbol;
   std::string alias;
-  std::string file;      // as tools here open it
-  uint64_t offset = 0;   // of the probe instruction in the file
-  size_t bodies = 0;     // alive now
-  size_t sites = 0;      // of those, leading through the probe point
+  std::string file;                  // as tools here open it
+  uint64_t offset = 0;               // of the probe instruction in the file
+  size_t bodies = 0;                 // alive now
+  size_t sites = 0;                  // of those, leading through the probe point
   std::vector<std::string> reasons;  // why some do not
   // Ready-made command lines.
   std::string bpftrace;
-  std::string perf_probe;   // "" where perf probe cannot be used
+  std::string perf_probe;  // "" where perf probe cannot be used
   std::string perf_record;
   std::string tracefs;
 };

@@ -32,8 +32,8 @@ UniqueFd open_directory(const Process& process, const std::string& directory) {
   open_how how = {};
   how.flags = flags;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
-  return UniqueFd(static_cast<int>(
-      ::syscall(SYS_openat2, root.get(), directory.c_str(), &how, sizeof(how))));
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, root.get(), directory.c_str(), &how, sizeof(how))));
 }
 
 // Why a directory will not do, "" when it may.
@@ -68,7 +68,8 @@ std::string working_directory(const Process& process) {
 
 // perf probe, tracefs and bpftrace take paths without these characters only.
 bool usable_by_tools(std::string_view path) {
-  return !path.empty() && path.starts_with('/') && path.find_first_of(" :\\\"'\n\t+@%") == path.npos;
+  return !path.empty() && path.starts_with('/') &&
+         path.find_first_of(" :\\\"'\n\t+@%") == path.npos;
 }
 
 std::vector<std::string> directories_of(const Process& process) {

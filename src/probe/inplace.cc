@@ -17,9 +17,15 @@ namespace {
 
 constexpr uint64_t page_bytes = 4096;
 
-RemoteArgument number(uint64_t value) { return {RemoteArgument::Kind::number, value, {}}; }
-RemoteArgument text(std::string value) { return {RemoteArgument::Kind::text, 0, std::move(value)}; }
-RemoteArgument result_of(uint64_t call) { return {RemoteArgument::Kind::from_result, call, {}}; }
+RemoteArgument number(uint64_t value) {
+  return {RemoteArgument::Kind::number, value, {}};
+}
+RemoteArgument text(std::string value) {
+  return {RemoteArgument::Kind::text, 0, std::move(value)};
+}
+RemoteArgument result_of(uint64_t call) {
+  return {RemoteArgument::Kind::from_result, call, {}};
+}
 
 uint64_t protection(const Mapping& mapping) {
   return (mapping.readable ? PROT_READ : 0U) | (mapping.writable ? PROT_WRITE : 0U) |
@@ -27,8 +33,8 @@ uint64_t protection(const Mapping& mapping) {
 }
 
 // Bytes and identity, read inside the stop.
-bool still_there(const Process& process, const SiteRequest& request, std::span<const std::byte> page,
-                 uint64_t page_address) {
+bool still_there(const Process& process, const SiteRequest& request,
+                 std::span<const std::byte> page, uint64_t page_address) {
   const uint64_t at = request.body.entry - page_address;
   if (!why_not(request.body, page.subspan(at), Backend::inplace).empty()) return false;
   for (const Guard& guard : guards_of(request.body)) {
@@ -55,7 +61,8 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
   }
   JITSCOPE_ASSIGN(ImageHome home, create_image_file(process_, 2 * page_bytes));
   files_.push_back(home.path_here);
-  ::flock(home.fd.get(), LOCK_EX | LOCK_NB);  // as for a live image: a living jitscope works with it
+  ::flock(home.fd.get(),
+          LOCK_EX | LOCK_NB);  // as for a live image: a living jitscope works with it
   if (::ftruncate(home.fd.get(), page_bytes) != 0) {
     return fail(system_error("cannot size the page's file", home.path_here));
   }

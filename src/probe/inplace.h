@@ -1,9 +1,10 @@
 // In-place sites: a uprobe in the runtime's own page.
 //
 // The page becomes a private mapping of a file with the page's own bytes, the uprobe is registered
-// while it is r-x, and its old protection returns, all while the process stands still. Only where the
-// user asks for it: should jitscope be killed within the stop, a write that the runtime makes to that
-// page in the next microseconds could be lost (docs/safety.md). Shared mappings are refused.
+// while it is r-x, and its old protection returns, all while the process stands still. Only where
+// the user asks for it: should jitscope be killed within the stop, a write that the runtime makes
+// to that page in the next microseconds could be lost (docs/safety.md). Shared mappings are
+// refused.
 #pragma once
 
 #include <functional>

@@ -15,7 +15,9 @@ std::string nearest_hint(const Pattern& pattern, const std::vector<const MethodN
   return fmt::format("nearest: {}", fmt::join(near, ", "));
 }
 
-bool is_method(const CodeBody& body) { return body.tier != Tier::stub; }
+bool is_method(const CodeBody& body) {
+  return body.tier != Tier::stub;
+}
 
 }  // namespace
 
@@ -32,10 +34,10 @@ Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
                                                    std::span<const Pattern> patterns) {
   std::vector<const CodeBody*> selected;
   for (const CodeBody& body : snapshot.bodies) {
-    const bool wanted = patterns.empty() ||
-                        std::ranges::any_of(patterns, [&](const Pattern& pattern) {
-                          return pattern.matches(*body.name);
-                        });
+    const bool wanted =
+        patterns.empty() || std::ranges::any_of(patterns, [&](const Pattern& pattern) {
+          return pattern.matches(*body.name);
+        });
     if (wanted) selected.push_back(&body);
   }
   if (selected.empty() && !patterns.empty()) {
@@ -100,12 +102,14 @@ Status MethodSet::select(const Snapshot& snapshot,
                 "name a method, e.g. 'java.util.HashMap.put'");
   }
   if (chosen.empty()) {
-    return fail(ErrorKind::not_found, fmt::format("no method matches '{}'", patterns_.front().text()),
-                {}, nearest_hint(patterns_.front(), all));
+    return fail(ErrorKind::not_found,
+                fmt::format("no method matches '{}'", patterns_.front().text()), {},
+                nearest_hint(patterns_.front(), all));
   }
   if (chosen.size() > most_) {
-    return fail(ErrorKind::usage, fmt::format("{} methods match, more than {}", chosen.size(), most_),
-                {}, fmt::format("narrow the pattern, or ask for them with --max {}", chosen.size()));
+    return fail(ErrorKind::usage,
+                fmt::format("{} methods match, more than {}", chosen.size(), most_), {},
+                fmt::format("narrow the pattern, or ask for them with --max {}", chosen.size()));
   }
   for (const auto& name : chosen) add(name);
   return {};

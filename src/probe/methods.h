@@ -1,5 +1,5 @@
-// Which methods a probe is about: patterns against the bodies that are there and the methods that are
-// loaded. Methods are told apart by their displayed name; their bodies come and go.
+// Which methods a probe is about: patterns against the bodies that are there and the methods that
+// are loaded. Methods are told apart by their displayed name; their bodies come and go.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
 
 class MethodSet {
  public:
-  MethodSet(std::vector<Pattern> patterns, size_t most) : patterns_(std::move(patterns)), most_(most) {}
+  MethodSet(std::vector<Pattern> patterns, size_t most)
+      : patterns_(std::move(patterns)), most_(most) {}
 
   // Adds what matches: methods with bodies, and loaded ones without. Errors: not_found with the
   // nearest names when no pattern matches anything, usage when more than `most` methods match.

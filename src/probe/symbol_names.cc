@@ -22,7 +22,8 @@ std::string safe(std::string_view text) {
     }
     const char c = text.front();
     const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '.' || c == '_' || c == '$' || c == '<' || c == '>' || c == '-' || c == '/';
+                      c == '.' || c == '_' || c == '$' || c == '<' || c == '>' || c == '-' ||
+                      c == '/';
     result += fine ? c : '_';
   }
   return result.empty() ? "anonymous" : result;

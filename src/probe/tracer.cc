@@ -95,8 +95,8 @@ Status LiveTracer::choose_backend() {
   backend_ = options_.backend.value_or(source_.code_is_fixed() ? Backend::trampoline
                                                                : Backend::breakpoint);
   if (automatic_) {
-    start_.backend_reason = source_.code_is_fixed() ? "the runtime's code does not move"
-                                                    : source_.movable_reason();
+    start_.backend_reason =
+        source_.code_is_fixed() ? "the runtime's code does not move" : source_.movable_reason();
     return {};
   }
   start_.backend_reason = "asked for";
@@ -115,9 +115,10 @@ Status LiveTracer::refuse_too_many_breakpoints(const BodyTracker::Change& change
               fmt::format("{} bodies match and the CPU has {} breakpoint registers",
                           change.appeared.size(), breakpoint_registers),
               {},
-              source_.code_is_fixed() ? "narrow the pattern, or use --backend trampoline"
-                                      : fmt::format("narrow the pattern (a trampoline is not safe: {})",
-                                                    source_.movable_reason()));
+              source_.code_is_fixed()
+                  ? "narrow the pattern, or use --backend trampoline"
+                  : fmt::format("narrow the pattern (a trampoline is not safe: {})",
+                                source_.movable_reason()));
 }
 
 Status LiveTracer::begin() {
@@ -247,7 +248,8 @@ void LiveTracer::retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone) 
     if (!site.active) continue;
     const std::pair key{site.body.address, site.body.version};
     if (std::ranges::find(gone, key) == gone.end()) continue;
-    // The jump, if any is left, leads into a slot that goes on working; withdraw() looks at it again.
+    // The jump, if any is left, leads into a slot that goes on working; withdraw() looks at it
+    // again.
     session_->remove(site.id);
     site.active = false;
     site.until_ns = now;
@@ -313,7 +315,8 @@ Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
   auto change = tracker_.look();
   Status status = change ? take(std::move(*change)) : Status(fail(std::move(change.error())));
   if (!status) {
-    // An error while the target dies is not news; any other leaves the sites that are there at work.
+    // An error while the target dies is not news; any other leaves the sites that are there at
+    // work.
     last_identity_check_ns_ = 0;
     if (status.error().kind == ErrorKind::target_gone || target_gone()) {
       gone_ = true;
@@ -394,7 +397,8 @@ Result<TraceReport> LiveTracer::finish(const std::function<void(const TracedCall
   report.longest_stop = std::max(trampolines_.longest_stop(), inplace_.stopped());
   for (const std::string& note : start_.notes) report.notes.push_back(note);
   if (!restored) {
-    report.notes.push_back(fmt::format("entries were not put back: {}", to_string(restored.error())));
+    report.notes.push_back(
+        fmt::format("entries were not put back: {}", to_string(restored.error())));
     return fail(std::move(restored.error()));
   }
   return report;

@@ -1,11 +1,12 @@
-// Tracer: watches the calls of some methods of one process, through all their bodies as they come and
-// go, until finish().
+// Tracer: watches the calls of some methods of one process, through all their bodies as they come
+// and go, until finish().
 //
 //   start()  selects the methods, plans and places the sites
 //   step()   hands events over, and looks for new and freed bodies when it is time
 //   finish() puts everything back and gives the summary; also called by the destructor
 //
-// One thread only (it becomes the ptrace tracer during a stop). The process and the source outlive it.
+// One thread only (it becomes the ptrace tracer during a stop). The process and the source outlive
+// it.
 #pragma once
 
 #include <chrono>
@@ -81,8 +82,8 @@ struct TraceStart {
   size_t bodies = 0;  // alive, entered by calls
   size_t sites = 0;   // placed
   Backend backend = Backend::trampoline;
-  std::string backend_reason;       // why this backend, for auto
-  std::vector<std::string> notes;   // unmatched patterns, refused sites, ...
+  std::string backend_reason;      // why this backend, for auto
+  std::vector<std::string> notes;  // unmatched patterns, refused sites, ...
   std::chrono::nanoseconds stopped{0};
 };
 

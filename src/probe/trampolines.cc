@@ -74,8 +74,8 @@ Status Trampolines::map_image(uint64_t address) {
     return {};
   };
   const uint64_t length = live_image_length(image_sites, image_text_pages);
-  auto report = map_memfd(process_, fmt::format("jitscope-{}", process_.ns_pid()), address, length,
-                          fill);
+  auto report =
+      map_memfd(process_, fmt::format("jitscope-{}", process_.ns_pid()), address, length, fill);
   if (!report) return fail(std::move(report.error()));
   account(*report);
   home_.path_here = fmt::format("/proc/{}/fd/{}", ::getpid(), image->fd());
@@ -130,9 +130,8 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     if (outcomes[i].reason.empty()) candidates.push_back({i, 0, {}});
   }
   // A source may name the same bytes twice; two jumps cannot lie there.
-  std::ranges::stable_sort(candidates, {}, [&](const Candidate& each) {
-    return requests[each.request].body.entry;
-  });
+  std::ranges::stable_sort(
+      candidates, {}, [&](const Candidate& each) { return requests[each.request].body.entry; });
   uint64_t taken_to = 0;
   std::erase_if(candidates, [&](const Candidate& each) {
     const uint64_t entry = requests[each.request].body.entry;
@@ -155,8 +154,8 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
   std::vector<Candidate> built;
   for (Candidate& candidate : candidates) {
     const SiteRequest& request = requests[candidate.request];
-    auto slot = build_slot(bodies[candidate.request], request.body.entry, base_ + offset,
-                           request.common);
+    auto slot =
+        build_slot(bodies[candidate.request], request.body.entry, base_ + offset, request.common);
     if (!slot) {
       outcomes[candidate.request].reason = to_string(slot.error());
       continue;
@@ -195,16 +194,17 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     }
     Patch patch;
     patch.address = request.body.entry;
-    patch.expected.assign(body.begin(), body.begin() + std::max<ptrdiff_t>(candidate.slot.covered, 8));
+    patch.expected.assign(body.begin(),
+                          body.begin() + std::max<ptrdiff_t>(candidate.slot.covered, 8));
     patch.replacement = std::move(*jump);
     patch.guards = guards_of(request.body);
     patch.covered = candidate.slot.instructions > 1 ? candidate.slot.covered : 0;
     patch.scan_stacks = candidate.slot.instructions > 1;
     patches.push_back(std::move(patch));
     patched.push_back(&candidate);
-    symbols.push_back({fmt::format("jitscope.slot.{}.{}", to_string(request.body.tier),
-                                   image_->record_count()),
-                       candidate.offset, candidate.slot.code.size(), false});
+    symbols.push_back(
+        {fmt::format("jitscope.slot.{}.{}", to_string(request.body.tier), image_->record_count()),
+         candidate.offset, candidate.slot.code.size(), false});
   }
   if (patches.empty()) return outcomes;
   JITSCOPE_TRY(image_->add_symbols(symbols));
@@ -287,9 +287,8 @@ Result<size_t> Trampolines::withdraw(std::span<const uint32_t> ids) {
                   "try `jitscope expose --undo -p PID`");
     }
   }
-  std::erase_if(jumps_, [&](const PlacedJump& jump) {
-    return wanted.empty() || wanted.contains(jump.id);
-  });
+  std::erase_if(jumps_,
+                [&](const PlacedJump& jump) { return wanted.empty() || wanted.contains(jump.id); });
   return restored;
 }
 

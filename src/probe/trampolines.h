@@ -1,9 +1,9 @@
 // Trampolines: the live image of one target and the jumps into it.
 //
 // A batch is: slots written to the image file, checked in the target's memory, registered with the
-// kernel by the caller's hook, and only then the entries patched, in one stop. Each batch starts on a
-// fresh page, slots are never reused or unmapped while the target lives, and an entry is put back only
-// where our own jump still lies (facts behind these rules: docs/how-it-works.md).
+// kernel by the caller's hook, and only then the entries patched, in one stop. Each batch starts on
+// a fresh page, slots are never reused or unmapped while the target lives, and an entry is put back
+// only where our own jump still lies (facts behind these rules: docs/how-it-works.md).
 #pragma once
 
 #include <chrono>

@@ -28,8 +28,8 @@ bool held_by_another(const Mapping& mapping, pid_t pid) {
   return errno == EWOULDBLOCK;
 }
 
-// Files of this target's images that no living jitscope holds: of images, and of pages that an in-place
-// site was put on (their mapping stays, as the image's does).
+// Files of this target's images that no living jitscope holds: of images, and of pages that an
+// in-place site was put on (their mapping stays, as the image's does).
 size_t remove_files(const Process& process, bool even_in_use) {
   size_t removed = 0;
   for (const std::string& path : find_image_files(process)) {
@@ -43,8 +43,8 @@ size_t remove_files(const Process& process, bool even_in_use) {
   return removed;
 }
 
-// Our jumps that lie in the target now. An entry may stand in several records (it was tried again, or
-// another body came to lie there): the jump that is there tells which one counts.
+// Our jumps that lie in the target now. An entry may stand in several records (it was tried again,
+// or another body came to lie there): the jump that is there tells which one counts.
 std::vector<Patch> jumps_in_place(const Process& process, uint64_t base, const ParsedImage& image,
                                   size_t& not_ours) {
   std::vector<Patch> jumps;
@@ -72,7 +72,8 @@ std::vector<Patch> jumps_in_place(const Process& process, uint64_t base, const P
   return jumps;
 }
 
-// Records that repeat each other (a damaged or forged table) would make one surgery of all impossible.
+// Records that repeat each other (a damaged or forged table) would make one surgery of all
+// impossible.
 void drop_overlaps(std::vector<Patch>& patches, size_t& not_ours) {
   std::ranges::stable_sort(patches, {}, &Patch::address);
   uint64_t taken_to = 0;
@@ -106,12 +107,14 @@ Result<UndoReport> undo_all(const Process& process, bool even_in_use) {
     Bytes bytes(std::min<uint64_t>(mapping.size(), most_image_bytes));
     if (Status status = process.memory().read(mapping.start, bytes); !status) {
       if (status.error().kind == ErrorKind::target_gone) return fail(std::move(status.error()));
-      report.notes.push_back(fmt::format("image at {:#x}: {}", mapping.start, to_string(status.error())));
+      report.notes.push_back(
+          fmt::format("image at {:#x}: {}", mapping.start, to_string(status.error())));
       continue;
     }
     auto image = parse_live_image(bytes);
     if (!image) {
-      report.notes.push_back(fmt::format("image at {:#x}: {}", mapping.start, to_string(image.error())));
+      report.notes.push_back(
+          fmt::format("image at {:#x}: {}", mapping.start, to_string(image.error())));
       continue;
     }
     std::ranges::move(jumps_in_place(process, mapping.start, *image, report.entries_not_ours),

@@ -1,6 +1,6 @@
-// Undo: takes back what a dead jitscope left in a process, from the live images that the process has
-// mapped. It needs nothing but the process: the images' own tables say which entries lead into them
-// and what lay there before.
+// Undo: takes back what a dead jitscope left in a process, from the live images that the process
+// has mapped. It needs nothing but the process: the images' own tables say which entries lead into
+// them and what lay there before.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@
 namespace jitscope {
 
 struct UndoReport {
-  size_t images = 0;           // live images found in the mappings
-  size_t in_use = 0;           // of those, left alone: a living jitscope holds them
+  size_t images = 0;  // live images found in the mappings
+  size_t in_use = 0;  // of those, left alone: a living jitscope holds them
   size_t entries_restored = 0;
   size_t entries_not_ours = 0;  // records whose entry holds something else now: nothing to do
   size_t files_removed = 0;

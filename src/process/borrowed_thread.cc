@@ -194,21 +194,27 @@ bool BorrowedThread::raise_again(const siginfo_t& info) const {
 
 Status BorrowedThread::give_signals(Deadline deadline) {
   for (const siginfo_t& info : kept_) {
-    // Raised once more, to get into a stop in which the kernel takes a signal from us; then made to
-    // look as it was.
+    // Raised once more, to get into a stop in which the kernel takes a signal from us.
     if (!raise_again(info)) return fail(gone());
-    (void)::ptrace(PTRACE_INTERRUPT, thread_.tid, nullptr, nullptr);
     const int previous = std::exchange(thread_.signal, 0);
+    if (previous == 0) {
+      uint64_t blocked = 0;
+      const auto bit = uint64_t{1} << static_cast<unsigned>(info.si_signo - 1);
+      (void)::ptrace(PTRACE_GETSIGMASK, thread_.tid, sizeof(blocked), &blocked);
+      if ((blocked & bit) != 0) continue;  // stays pending and comes when it may
+    } else {
+      // The handler of the one before may block this one, and would run: stop it in front of that.
+      (void)::ptrace(PTRACE_INTERRUPT, thread_.tid, nullptr, nullptr);
+    }
     if (::ptrace(PTRACE_CONT, thread_.tid, nullptr, previous) != 0) return fail(gone());
     ThreadEvent event;
     JITSCOPE_TRY(wait_stopped(deadline, event));
-    // Blocked (by the handler that was just set up): it stays pending and comes later.
-    if (event.kind != ThreadEvent::Kind::signal) continue;
+    if (event.kind != ThreadEvent::Kind::signal) continue;  // pending, comes at the resume
     thread_.signal = event.number;
     siginfo_t now{};
     if (event.number == info.si_signo &&
         ::ptrace(PTRACE_GETSIGINFO, thread_.tid, nullptr, &now) == 0 && now.si_code == SI_TKILL) {
-      (void)::ptrace(PTRACE_SETSIGINFO, thread_.tid, nullptr, &info);
+      (void)::ptrace(PTRACE_SETSIGINFO, thread_.tid, nullptr, &info);  // who sent it, as it was
     }
   }
   return {};

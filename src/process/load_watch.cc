@@ -10,7 +10,7 @@
 
 // The generated header is C: it spells bool as _Bool, which clang does not know in C++.
 #ifdef __clang__
-#define _Bool bool
+#define _Bool bool  // NOLINT(bugprone-reserved-identifier)
 #endif
 #include "loads.skel.h"
 #include "probe_shared.h"

@@ -141,7 +141,7 @@ std::vector<Mapping> parse_maps(std::string_view text) {
     if (auto mapping = parse_line(cursor.line())) maps.push_back(std::move(*mapping));
   }
   // The kernel lists them in order; a file that somebody kept may not.
-  std::ranges::stable_sort(maps, {}, &Mapping::start);
+  std::ranges::sort(maps, {}, &Mapping::start);
   return maps;
 }
 

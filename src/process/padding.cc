@@ -110,8 +110,8 @@ Result<std::vector<Padding>> find_padding(const Process& process, const std::vec
                 fmt::format("pid {}", process.pid()),
                 "a shorter path to the file may fit; no ELF file of the target has enough padding");
   }
-  std::ranges::stable_sort(places, [](const Padding& a, const Padding& b) {
-    return is_libc(file_name(a.path)) > is_libc(file_name(b.path));
+  std::ranges::sort(places, {}, [](const Padding& place) {
+    return std::pair(!is_libc(file_name(place.path)), place.address);
   });
   return places;
 }

@@ -169,7 +169,7 @@ class Patcher {
       const Patch& patch = patches_[chosen[next]];
       if (Status status = write_memory(process_, patch.address, patch.replacement); !status) {
         if (status.error().kind == ErrorKind::target_gone) return status;
-        return roll_back(chosen, next, std::move(status.error()));
+        return roll_back(chosen, next, status.error());
       }
       ++next;
     }
@@ -200,7 +200,7 @@ class Patcher {
 
   // All or nothing: also what earlier stops of this surgery wrote is taken back, where it is still
   // ours.
-  Status roll_back(const std::vector<size_t>& chosen, size_t failed, Error why) {
+  Status roll_back(const std::vector<size_t>& chosen, size_t failed, const Error& why) {
     report_.failure = fmt::format("{}: {}", patch_place(chosen[failed], patches_[chosen[failed]]),
                                   to_string(why));
     std::vector<size_t> undo = written_;

@@ -17,7 +17,8 @@ void append_json_string(std::string& out, std::string_view text);
 // text on a terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
-// Builds one object: JsonObject o("body"); o.text("method", name).number("size", 12); o.str() + '\n'.
+// Builds one object: JsonObject o("body"); o.text("method", name).number("size", 12); o.str() +
+// '\n'.
 class JsonObject {
  public:
   // `type` becomes the first member "type"; an object without one for "".

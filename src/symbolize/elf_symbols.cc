@@ -1,35 +1,33 @@
 #include "symbolize/elf_symbols.h"
 
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
 
 #include <algorithm>
-#include <csetjmp>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "base/unique_fd.h"
 
-// The demangler of libstdc++ that hands its text over piece by piece (libiberty, cp-demangle.c): all
-// its memory is on the stack, so that it may be left by longjmp.
-extern "C" int __gcclibcxx_demangle_callback(const char* name,  // NOLINT(bugprone-reserved-identifier)
-                                             void (*take)(const char*, size_t, void*), void* context);
-
 namespace jitscope {
 namespace {
 
-// A few hundred bytes of substitutions, each twice the one before, stand for gigabytes of text.
-struct Readable {
-  static constexpr size_t most = 64U << 10U;
-  std::jmp_buf too_long;
-  std::string text;
-};
+// A few hundred bytes of back references (S1_, T0_), each to something twice as long as the one
+// before, stand for gigabytes of text, and the demangler knows no limit. So many give 50 MB at
+// worst.
+constexpr size_t most_back_references = 36;
 
-void take_piece(const char* piece, size_t length, void* context) {
-  auto* readable = static_cast<Readable*>(context);
-  if (length > Readable::most - readable->text.size()) std::longjmp(readable->too_long, 1);
-  readable->text.append(piece, length);
+size_t back_references(std::string_view name) {
+  size_t count = 0;
+  for (size_t i = 0; i + 1 < name.size(); ++i) {
+    if (name[i] != 'S' && name[i] != 'T') continue;
+    const size_t end = name.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", i + 1);
+    if (end != name.npos && name[end] == '_') ++count;
+  }
+  return count;
 }
 
 struct ElfDeleter {
@@ -65,8 +63,8 @@ Result<ElfSymbols> ElfSymbols::open(const std::string& path) {
     const bool readable = gelf_getshdr(section, &header) != nullptr;
     section_ends.push_back(readable ? header.sh_addr + header.sh_size : 0);
     if (!readable || header.sh_entsize == 0) continue;
-    const bool better = header.sh_type == SHT_SYMTAB ||
-                        (header.sh_type == SHT_DYNSYM && chosen == nullptr);
+    const bool better =
+        header.sh_type == SHT_SYMTAB || (header.sh_type == SHT_DYNSYM && chosen == nullptr);
     if (!better) continue;
     chosen = section;
     chosen_header = header;
@@ -87,7 +85,8 @@ Result<ElfSymbols> ElfSymbols::open(const std::string& path) {
     Symbol added{symbol.st_value, symbol.st_size, symbol.st_name, symbol.st_size == 0};
     if (added.open_ended) {
       // Assembler code: to the next symbol, or to the end of its section.
-      const uint64_t end = symbol.st_shndx < section_ends.size() ? section_ends[symbol.st_shndx] : 0;
+      const uint64_t end =
+          symbol.st_shndx < section_ends.size() ? section_ends[symbol.st_shndx] : 0;
       if (end <= added.address) continue;
       added.size = end - added.address;
     }
@@ -125,10 +124,12 @@ std::string ElfSymbols::name_at(uint64_t address) const {
 std::string demangle(std::string_view name) {
   if (!name.starts_with("_Z")) return std::string(name);
   const std::string text(name);
-  Readable readable;
-  if (setjmp(readable.too_long) != 0) return text;
-  const int status = __gcclibcxx_demangle_callback(text.c_str(), take_piece, &readable);
-  return status == 0 ? readable.text : text;
+  if (back_references(name) > most_back_references) return text;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status), std::free);
+  if (status != 0 || !readable) return std::string(name);
+  return {readable.get()};
 }
 
 }  // namespace jitscope

@@ -15,7 +15,8 @@ class ElfSymbols {
  public:
   static Result<ElfSymbols> open(const std::string& path);
 
-  // The virtual address (as in the file's program headers) of a file offset in an executable segment.
+  // The virtual address (as in the file's program headers) of a file offset in an executable
+  // segment.
   [[nodiscard]] std::optional<uint64_t> address_of_offset(uint64_t file_offset) const;
   // The demangled name of the function that holds a virtual address; "" when there is none.
   [[nodiscard]] std::string name_at(uint64_t address) const;
@@ -38,7 +39,8 @@ class ElfSymbols {
   std::string names_;
 };
 
-// Itanium C++ names in readable form; other texts as they are.
+// Itanium C++ names in readable form; other texts, and names that would grow without bounds, as
+// they are.
 [[nodiscard]] std::string demangle(std::string_view name);
 
 }  // namespace jitscope

@@ -92,8 +92,8 @@ StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
     return frame;
   }
   // By inode too: a library and its successor after an upgrade have the same path.
-  auto& symbols = files_[fmt::format("{}:{}:{}:{}", mapping.dev_major, mapping.dev_minor, mapping.inode,
-                                     mapping.path)];
+  auto& symbols = files_[fmt::format("{}:{}:{}:{}", mapping.dev_major, mapping.dev_minor,
+                                     mapping.inode, mapping.path)];
   if (symbols == nullptr) {
     std::string path = process_.path_in_root(mapping.path);
     struct stat info = {};

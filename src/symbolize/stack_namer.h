@@ -2,7 +2,8 @@
 //
 // At the entry [sp] is the return address and rbp the caller's. From there:
 // - HotSpot bodies and stubs of known frame size: the caller's sp is sp + frame size, its pc lies 8
-//   below that and its saved rbp 16 below (frame::sender_for_compiled_frame): no frame pointers needed;
+//   below that and its saved rbp 16 below (frame::sender_for_compiled_frame): no frame pointers
+//   needed;
 // - HotSpot's interpreter: by rbp; the sender's sp is stored at rbp - 8;
 // - all else (V8, ELF) by the chain of frame pointers.
 // A return address must lie in executable memory behind a call instruction, or the walk ends there:

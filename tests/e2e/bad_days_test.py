@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 
 import harness
 from harness import Child, Run, Skip, bodies, check, equal, jitscope, wait_for
@@ -46,7 +47,7 @@ def test_another_tracer():
     for java in jdks().values():
         with start_java(java, "TruthMain", dontinline="Truth*::*") as target:
             warm(target, [FIXED], "c2")
-            with Child(["python3", "-c", SEIZE, str(target.pid)]) as tracer:
+            with Child([sys.executable, "-c", SEIZE, str(target.pid)]) as tracer:
                 tracer.expect("seized")
                 run = jitscope("trace", "-p", target.pid, "--count", "--backend", "trampoline", FIXED,
                                status=3, limit=30)
@@ -153,7 +154,7 @@ def test_interrupted_twice():
             run.started()
             run.interrupt()
             run.interrupt()
-            status = run.finish(20)
+            status = run.finish()
             check(status in (0, 130, -signal.SIGINT), f"status {status}: {run.story()}")
             after = {body["entry"]: target.memory(int(body["entry"], 0), 16) for each in
                      in_use(target, "Fifty.m*").values() for body in each}

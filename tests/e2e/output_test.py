@@ -82,7 +82,7 @@ def trace(target, pattern, limit):
     kinds = all_conform(run.result(limit=30), "started", "call", "summary")
     equal((kinds[0], kinds.count("call"), kinds[-1]), ("started", limit, "summary"), "order of lines")
     for call in run.objects("call"):
-        check(isinstance(call["stack"], list) and call["stack"], f"stack of {call}")
+        check(isinstance(call["stack"], list) and isinstance(call["stack_end"], str), f"stack of {call}")
     run = Run("trace", "-p", target.pid, "--json", "--count", "--duration", "1", pattern)
     run.started()
     target.go("go 10")
@@ -104,6 +104,23 @@ def test_java():
             run.interrupt()
             all_conform(run.result(), "exposed")
             target.check_sound()
+
+
+# The caller is compiled before the trace starts, so its frame is named.
+def test_java_stack():
+    for java in jdks().values():
+        with start_java(java, "TruthMain", dontinline="Truth*::*") as target:
+            for _ in range(2000):
+                target.go("go 20")
+            warm(target, [SIX, "TruthMain.callSix(int)"], "c2", "warm 20")
+            run = Run("trace", "-p", target.pid, "--json", "--stack", SIX)
+            run.started()
+            target.go("go 100")
+            run.interrupt()
+            calls = run.result().objects("call")
+            equal(len(calls), 100, "calls")
+            for call in calls:
+                check(call["stack"] and call["stack"][0]["name"] == "TruthMain.callSix(int)", f"caller in {call}")
 
 
 def test_node():
@@ -139,4 +156,4 @@ def test_ps():
             equal(len(lines), 1, "lines about the JVM in ps")
 
 
-harness.main(test_java, test_node, test_text, test_ps)
+harness.main(test_java, test_java_stack, test_node, test_text, test_ps)

@@ -1,5 +1,5 @@
-// A stand-in for a runtime with a JIT: a few small functions in an anonymous rwx page. The test writes
-// the perf map for it. It answers lines on standard input:
+// A stand-in for a runtime with a JIT: a few small functions in an anonymous rwx page. The test
+// writes the perf map for it. It answers lines on standard input:
 //   go N      calls every function N times and checks the results
 //   fork N    does the same in a forked child as well, and waits for it
 //   exec      becomes itself anew (prints "ready" again)

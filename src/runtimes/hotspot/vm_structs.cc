@@ -156,7 +156,7 @@ class VmStructsParser {
     JITSCOPE_ASSIGN(const uint64_t offset_at, entry_offset("StructEntryOffsetOffset"));
     JITSCOPE_ASSIGN(const uint64_t address_at, entry_offset("StructEntryAddressOffset"));
     return each_entry("Structs", "Struct", "TypeNameOffset",
-                      [&](uint64_t entry, std::string type) -> Status {
+                      [&](uint64_t entry, const std::string& type) -> Status {
                         JITSCOPE_ASSIGN(const uint64_t name, u64(entry + field_at));
                         if (name == 0) return {};
                         JITSCOPE_ASSIGN(const std::string field_name, pages_.c_string(name));

@@ -1,5 +1,5 @@
-// BpfSession on a forked child that calls known functions a known number of times: counts are exact,
-// events tell the registers, and what cannot be delivered is counted as lost.
+// BpfSession on a forked child that calls known functions a known number of times: counts are
+// exact, events tell the registers, and what cannot be delivered is counted as lost.
 #include "process/bpf_session.h"
 
 #include <gmock/gmock.h>
@@ -72,9 +72,8 @@ class BpfSessionTest : public testing::Test {
   // All events that are there.
   static std::vector<jitscope_call> drain(BpfSession& session) {
     std::vector<jitscope_call> calls;
-    auto got = session.poll(milliseconds(0), [&](const CallEvent& event) {
-      calls.push_back(*event.call);
-    });
+    auto got = session.poll(milliseconds(0),
+                            [&](const CallEvent& event) { calls.push_back(*event.call); });
     EXPECT_TRUE(got);
     if (got) {
       EXPECT_EQ(*got, calls.size());
@@ -111,7 +110,7 @@ TEST_F(BpfSessionTest, UprobesCountEveryCallOfTheTargetAndNoOther) {
   EXPECT_EQ(session->counts(3).calls, 0U);
   EXPECT_EQ(target_.call(address, 1000), 1000U);
   EXPECT_EQ(target_.call(address, 250, 4), 1000U);
-  EXPECT_EQ(jitscope_test_add(1, 2), 3U);               // this process runs the same file
+  EXPECT_EQ(jitscope_test_add(1, 2), 3U);                  // this process runs the same file
   EXPECT_EQ(target_.call_in_fork(address, 10), 7U << 8U);  // and so does a child of the target
   const SiteCounts counts = session->counts(3);
   EXPECT_EQ(counts.calls, 2000U);
@@ -229,7 +228,8 @@ TEST_F(BpfSessionTest, AHitOnAnotherBodyIsStaleAndNotACall) {
   ASSERT_TRUE(session);
   // Of the 8 bytes at word_at the second and third are compared.
   HitCheck check{target_.address(word_at), 0x030200, 0xffff00, false};
-  if (!can_break(*session, 0, target_.address(0), check)) GTEST_SKIP() << "no hardware breakpoints here";
+  if (!can_break(*session, 0, target_.address(0), check))
+    GTEST_SKIP() << "no hardware breakpoints here";
   HitCheck unreadable{0x10, 0, 0, false};
   ASSERT_TRUE(can_break(*session, 1, target_.address(64), unreadable));
   EXPECT_EQ(target_.call(target_.address(0), 5), 5U);
@@ -252,7 +252,8 @@ TEST_F(BpfSessionTest, AnEntryThatBecameAJumpIsCountedWhereTheCallArrives) {
   ASSERT_TRUE(session);
   HitCheck skip;
   skip.skip_if_jump = true;
-  if (!can_break(*session, 0, target_.address(jump_at), skip)) GTEST_SKIP() << "no hardware breakpoints";
+  if (!can_break(*session, 0, target_.address(jump_at), skip))
+    GTEST_SKIP() << "no hardware breakpoints";
   ASSERT_TRUE(can_break(*session, 1, target_.address(0), skip));
   EXPECT_EQ(target_.call(target_.address(jump_at), 40), 40U);
   EXPECT_EQ(session->counts(0).calls, 0U);

@@ -1,6 +1,7 @@
 // CallTarget: a forked child that calls functions when told to, as a target whose code and calls a
-// test knows to the byte. Its code page is anonymous, private and writable, like a JIT's, and lies at
-// the same address here (the parent's copy keeps the original bytes). Killed at the end, by its pid.
+// test knows to the byte. Its code page is anonymous, private and writable, like a JIT's, and lies
+// at the same address here (the parent's copy keeps the original bytes). Killed at the end, by its
+// pid.
 #pragma once
 
 #include <fcntl.h>
@@ -25,8 +26,8 @@ class CallTarget {
  public:
   // A function's first bytes as HotSpot writes them: mov %eax,-0x14000(%rsp) (the stack bang), then
   // lea (%rdi,%rsi),%rax; ret.
-  static constexpr std::array<unsigned char, 12> bang_and_add = {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe,
-                                                                 0xff, 0x48, 0x8d, 0x04, 0x37, 0xc3};
+  static constexpr std::array<unsigned char, 12> bang_and_add = {
+      0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x48, 0x8d, 0x04, 0x37, 0xc3};
   // push %rbp; mov %rsp,%rbp; lea (%rdi,%rsi),%rax; pop %rbp; ret
   static constexpr std::array<unsigned char, 10> frame_and_add = {0x55, 0x48, 0x89, 0xe5, 0x48,
                                                                   0x8d, 0x04, 0x37, 0x5d, 0xc3};
@@ -129,8 +130,8 @@ class CallTarget {
   }
 
  private:
-  using Function = uint64_t (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                                uint64_t);
+  using Function = uint64_t (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                                uint64_t, uint64_t);
   enum class Kind : uint64_t { call, each, in_fork, keep, last };
   struct Command {
     Kind kind = Kind::call;

@@ -17,29 +17,32 @@
 // void fire_load(class, length, method, length, signature, length, code, size) and fire_unload(the
 // first six), each with a note as <sys/sdt.h> writes it (note type 3, owner stapsdt: address of the
 // nop, base, semaphore, provider, name, arguments).
-#define JITSCOPE_TEST_PROBE(function, probe, arguments)          \
-  asm(".pushsection .text\n"                                    \
-      ".globl " function "\n"                                   \
-      ".type " function ", @function\n" function                \
-      ":\n"                                                     \
-      "  movq 8(%rsp), %rax\n"                                  \
-      "  movq 16(%rsp), %r10\n"                                 \
-      "990: nop\n"                                              \
-      "  xorl %eax, %eax\n"                                     \
-      "  ret\n"                                                 \
-      ".size " function ", . - " function                       \
-      "\n"                                                      \
-      ".popsection\n"                                           \
-      ".pushsection .note.stapsdt, \"\", \"note\"\n"            \
-      ".balign 4\n"                                             \
-      ".4byte 992f-991f, 994f-993f, 3\n"                        \
-      "991: .asciz \"stapsdt\"\n"                               \
-      "992: .balign 4\n"                                        \
-      "993: .8byte 990b, 0, 0\n"                                \
-      ".asciz \"hotspot\"\n"                                    \
-      ".asciz \"" probe "\"\n"                                  \
-      ".asciz \"" arguments "\"\n"                              \
-      "994: .balign 4\n"                                        \
+#define JITSCOPE_TEST_PROBE(function, probe, arguments) \
+  asm(".pushsection .text\n"                            \
+      ".globl " function                                \
+      "\n"                                              \
+      ".type " function ", @function\n" function        \
+      ":\n"                                             \
+      "  movq 8(%rsp), %rax\n"                          \
+      "  movq 16(%rsp), %r10\n"                         \
+      "990: nop\n"                                      \
+      "  xorl %eax, %eax\n"                             \
+      "  ret\n"                                         \
+      ".size " function ", . - " function               \
+      "\n"                                              \
+      ".popsection\n"                                   \
+      ".pushsection .note.stapsdt, \"\", \"note\"\n"    \
+      ".balign 4\n"                                     \
+      ".4byte 992f-991f, 994f-993f, 3\n"                \
+      "991: .asciz \"stapsdt\"\n"                       \
+      "992: .balign 4\n"                                \
+      "993: .8byte 990b, 0, 0\n"                        \
+      ".asciz \"hotspot\"\n"                            \
+      ".asciz \"" probe                                 \
+      "\"\n"                                            \
+      ".asciz \"" arguments                             \
+      "\"\n"                                            \
+      "994: .balign 4\n"                                \
       ".popsection\n")
 
 JITSCOPE_TEST_PROBE("jitscope_test_fire_load", "compiled__method__load",
@@ -68,7 +71,8 @@ class LoadWatchTest : public testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root for eBPF programs";
-    if (!std::filesystem::exists("/sys/kernel/btf/vmlinux")) GTEST_SKIP() << "this kernel has no BTF";
+    if (!std::filesystem::exists("/sys/kernel/btf/vmlinux"))
+      GTEST_SKIP() << "this kernel has no BTF";
     // Anonymous memory: the child has it without a page fault, which an eBPF program cannot take.
     type_ = place(0, "java/util/HashMap");
     method_ = place(0x100, "put(and more)");
@@ -152,7 +156,8 @@ TEST_F(LoadWatchTest, TextsAreCutAndNonsenseIsEmpty) {
   load(long_text_, 127, long_text_, 126, 2);
   load(type_, -1, method_, INT32_MIN, 3);
   load(nullptr, 5, reinterpret_cast<const char*>(0x10), 5, 4);
-  load(type_, 0x7fffffff, method_, static_cast<int64_t>(0x1'0000'0003), 5);  // the low 4 bytes count
+  load(type_, 0x7fffffff, method_, static_cast<int64_t>(0x1'0000'0003),
+       5);  // the low 4 bytes count
   const auto seen = look();
   ASSERT_EQ(seen.size(), 5U);
   const std::string text = long_text_;

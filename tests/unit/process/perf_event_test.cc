@@ -55,7 +55,8 @@ TEST_F(PerfEventTest, BreakpointsAreOneACpuAndAddUp) {
   target.put(0, CallTarget::bang_and_add);
   target.start();
   auto events = open_breakpoint_events(target.address());
-  if (!events && events.error().system_errno == EINVAL) GTEST_SKIP() << "no hardware breakpoints here";
+  if (!events && events.error().system_errno == EINVAL)
+    GTEST_SKIP() << "no hardware breakpoints here";
   ASSERT_TRUE(events) << to_string(events.error());
   EXPECT_EQ(events->size(), static_cast<size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
   EXPECT_EQ(target.call(target.address(), 50, 4), 200U);

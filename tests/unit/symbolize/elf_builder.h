@@ -78,13 +78,16 @@ struct ElfBuilder {
     header.e_shoff = (section_names_at + section_names.size() + 7) / 8 * 8;
 
     std::vector<Elf64_Shdr> sections(5);
-    sections[1] = {1, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text_address, text_offset, text_size,
-                   0, 0, 16, 0};
-    sections[2] = {7, symbol_section_type, 0, 0, symbols_at,
-                   symbols_size != 0 ? symbols_size : table.size() * sizeof(Elf64_Sym), link, 1, 8,
-                   entry_size};
-    sections[3] = {15, SHT_STRTAB, 0, 0, names_at, names_size != 0 ? names_size : names.size(), 0, 0, 1,
-                   0};
+    sections[1] = {
+        1, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text_address, text_offset, text_size, 0, 0, 16,
+        0};
+    sections[2] = {7,          symbol_section_type,
+                   0,          0,
+                   symbols_at, symbols_size != 0 ? symbols_size : table.size() * sizeof(Elf64_Sym),
+                   link,       1,
+                   8,          entry_size};
+    sections[3] = {15, SHT_STRTAB, 0, 0, names_at, names_size != 0 ? names_size : names.size(),
+                   0,  0,          1, 0};
     sections[4] = {23, SHT_STRTAB, 0, 0, section_names_at, section_names.size(), 0, 0, 1, 0};
 
     std::string file;

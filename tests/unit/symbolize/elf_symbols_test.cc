@@ -1,4 +1,5 @@
-// Symbols of this program and of libc by address, what symbols without a size reach, and broken files.
+// Symbols of this program and of libc by address, what symbols without a size reach, and broken
+// files.
 #include "symbolize/elf_symbols.h"
 
 #include <gmock/gmock.h>
@@ -210,8 +211,8 @@ TEST_F(ElfFileTest, ManySymbolsThatShareOneLongNameTakeNoMoreThanTheFile) {
   // All of them point to the one name: 16 GB when each had its own copy.
   for (size_t i = 2; i <= elf.symbols.size(); ++i) {
     const uint32_t offset = 1;
-    std::memcpy(bytes.data() + sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + i * sizeof(Elf64_Sym), &offset,
-                sizeof(offset));
+    std::memcpy(bytes.data() + sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + i * sizeof(Elf64_Sym),
+                &offset, sizeof(offset));
   }
   rusage before{};
   ::getrusage(RUSAGE_SELF, &before);

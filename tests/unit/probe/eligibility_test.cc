@@ -1,0 +1,133 @@
+// Every reason why a body carries no site, for each backend.
+#include "probe/eligibility.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/probe/fake_source.h"
+
+namespace jitscope {
+namespace {
+
+using test::code_body;
+using test::method_name;
+using testing::HasSubstr;
+
+constexpr std::array all_backends = {Backend::trampoline, Backend::breakpoint, Backend::inplace};
+
+Bytes bytes_of(std::initializer_list<unsigned> values) {
+  Bytes bytes;
+  for (const unsigned value : values) bytes.push_back(static_cast<std::byte>(value));
+  return bytes;
+}
+const Bytes bang = bytes_of({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55});
+
+CodeBody body_at(uint64_t address = 0x7f00'0000'1000) {
+  CodeBody body = code_body(address, method_name("T", "m"));
+  body.convention = CallConvention::hotspot_x86_64;
+  return body;
+}
+
+void expect_refused(const CodeBody& body, const Bytes& bytes, std::string_view reason,
+                    std::span<const Backend> backends = all_backends) {
+  for (const Backend backend : backends) {
+    EXPECT_THAT(why_not(body, bytes, backend), HasSubstr(std::string(reason)))
+        << to_string(backend);
+  }
+}
+
+TEST(WhyNot, AnOrdinaryBodyIsFine) {
+  for (const Backend backend : all_backends) EXPECT_EQ(why_not(body_at(), bang, backend), "");
+  CodeBody unknown = body_at();
+  unknown.state = BodyState::unknown;
+  unknown.tier = Tier::unknown;
+  for (const Backend backend : all_backends) EXPECT_EQ(why_not(unknown, bang, backend), "");
+}
+
+TEST(WhyNot, WhatIsKnownOfTheBody) {
+  CodeBody body = body_at();
+  body.not_probeable = "the source's own reason";
+  expect_refused(body, bang, "the source's own reason");
+  body = body_at();
+  body.osr = true;
+  expect_refused(body, bang, "OSR");
+  body = body_at();
+  body.tier = Tier::bytecode;
+  expect_refused(body, bang, "bytecode");
+  body.tier = Tier::stub;
+  expect_refused(body, bang, "stub");
+  for (const BodyState state : {BodyState::not_entrant, BodyState::dead}) {
+    body = body_at();
+    body.state = state;
+    expect_refused(body, bang, "not entrant");
+  }
+  body = body_at();
+  body.entry = 0;
+  expect_refused(body, bang, "entry is not known");
+}
+
+TEST(WhyNot, WhatTheBytesSay) {
+  expect_refused(body_at(), {}, "cannot be read");
+  expect_refused(body_at(), bytes_of({0x89, 0x84, 0x24, 0, 0, 0, 0}), "cannot be read");
+  expect_refused(body_at(), bytes_of({0xe9, 1, 2, 3, 4, 5, 6, 7}), "is a jump already");
+  constexpr std::array changing = {Backend::trampoline, Backend::inplace};
+  const Bytes int3 = bytes_of({0xcc, 0x84, 0x24, 0, 0, 0, 0, 0});
+  expect_refused(body_at(), int3, "breakpoint of another tool", changing);
+  EXPECT_EQ(why_not(body_at(), int3, Backend::breakpoint), "");
+}
+
+TEST(WhyNot, AnEntryThatCrossesAPageIsNotChanged) {
+  for (const uint64_t offset : {uint64_t{4089}, uint64_t{4092}, uint64_t{4095}}) {
+    const CodeBody body = body_at(0x7f00'0000'0000 + offset);
+    constexpr std::array changing = {Backend::trampoline, Backend::inplace};
+    expect_refused(body, bang, "crosses a page", changing);
+    EXPECT_EQ(why_not(body, bang, Backend::breakpoint), "");
+  }
+  EXPECT_EQ(why_not(body_at(0x7f00'0000'0000 + 4088), bang, Backend::trampoline), "");
+}
+
+TEST(WhyNot, HotspotEntriesAreOnlyPatchedWhereTheJvmCould) {
+  for (const Bytes& fine : {bang, bytes_of({0x48, 0x81, 0xec, 0x10, 0, 0, 0, 0x90}),
+                            bytes_of({0x49, 0xba, 1, 2, 3, 4, 5, 6})}) {
+    EXPECT_EQ(why_not(body_at(), fine, Backend::trampoline), "");
+  }
+  for (const Bytes& other :
+       {bytes_of({0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0x90}),  // push rbp
+        bytes_of({0x48, 0x83, 0xec, 0x10, 0x90, 0x90, 0x90, 0x90}),  // sub imm8
+        bytes_of({0x48, 0x8b, 0x06, 0x90, 0x90, 0x90, 0x90, 0x90}),  // Object.hashCode
+        bytes_of({0xe8, 1, 2, 3, 4, 0x90, 0x90, 0x90}),              // OSR
+        bytes_of({0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90})}) {
+    EXPECT_THAT(why_not(body_at(), other, Backend::trampoline), HasSubstr("patched over"));
+    EXPECT_EQ(why_not(body_at(), other, Backend::breakpoint), "");
+    CodeBody v8 = body_at();
+    v8.convention = CallConvention::v8_x86_64;
+    EXPECT_EQ(why_not(v8, other, Backend::trampoline), "");
+  }
+}
+
+TEST(Guards, AreTheIdentityOfTheBody) {
+  CodeBody body = body_at();
+  EXPECT_TRUE(guards_of(body).empty());
+  body.identity = {{0x100, bytes_of({1})}, {0x200, bytes_of({1, 2, 3, 4})}};
+  const auto guards = guards_of(body);
+  ASSERT_EQ(guards.size(), 2U);
+  EXPECT_EQ(guards[1].address, 0x200U);
+  EXPECT_EQ(guards[1].expected, bytes_of({1, 2, 3, 4}));
+}
+
+TEST(HitCheckOf, TakesTheFourByteCompileId) {
+  CodeBody body = body_at();
+  body.identity = {{0x100, bytes_of({0})}, {0x200, bytes_of({0x78, 0x56, 0x34, 0x92})}};
+  const HitCheck check = hit_check_of(body);
+  EXPECT_EQ(check.address, 0x200U);
+  EXPECT_EQ(check.value, 0x92345678U);
+  EXPECT_EQ(check.mask, 0xffffffffU);
+  EXPECT_TRUE(check.skip_if_jump);
+  body.identity = {{0x100, bytes_of({0})}};
+  EXPECT_EQ(hit_check_of(body).address, 0U);
+  body.convention = CallConvention::v8_x86_64;
+  EXPECT_FALSE(hit_check_of(body).skip_if_jump);
+}
+
+}  // namespace
+}  // namespace jitscope
