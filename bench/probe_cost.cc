@@ -16,6 +16,7 @@
 #include "common.h"
 #include "probe/eligibility.h"
 #include "probe/inplace.h"
+#include "probe/register_slots.h"
 #include "probe/trampolines.h"
 #include "process/bpf_session.h"
 
@@ -164,12 +165,8 @@ Status placed(const Result<std::vector<SiteOutcome>>& outcomes) {
 }
 
 Status Bench::place_slot(BpfSession* session, uint32_t id, uint64_t common) {
-  Trampolines::SlotReady ready;
-  if (session != nullptr) {
-    ready = [session](uint32_t site, const std::string& file, uint64_t offset) {
-      return session->add_uprobe(site, file, offset, HitCheck{});
-    };
-  }
+  Trampolines::SlotsReady ready;
+  if (session != nullptr) ready = register_slots(*session);
   const std::array<SiteRequest, 1> requests = {{{id, body_, common}}};
   return placed(trampolines_.place(requests, ready));
 }
@@ -190,10 +187,7 @@ Status Bench::attach(Variant variant) {
     case Variant::inplace: {
       inplace_.emplace(process_);
       const std::array<SiteRequest, 1> requests = {{{id, body_, 0}}};
-      return placed(
-          inplace_->place(requests, [&](uint32_t site, const std::string& file, uint64_t offset) {
-            return counting_->add_uprobe(site, file, offset, HitCheck{});
-          }));
+      return placed(inplace_->place(requests, register_slots(*counting_)));
     }
     case Variant::breakpoint:
       return counting_->add_breakpoint(id, body_.entry, hit_check_of(body_));

@@ -150,6 +150,12 @@ int on_uprobe(struct pt_regs* context) {
   return hit(context, context);
 }
 
+/* The same, loaded for links of many uprobes where the kernel has them. */
+SEC("uprobe")
+int on_uprobes(struct pt_regs* context) {
+  return hit(context, context);
+}
+
 SEC("perf_event")
 int on_breakpoint(struct bpf_perf_event_data* context) {
   return hit(context, (struct pt_regs*)&context->regs);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
-#include <unordered_map>
 
 #include "base/clock.h"
 #include "cli/command.h"
@@ -40,8 +40,9 @@ std::optional<Backend> backend_of(const std::string& text) {
 // Turns events into lines and stops at --max-events.
 class CallPrinter {
  public:
-  CallPrinter(const TraceCommand& options, const Process& process, Tracer& tracer)
-      : options_(options), tracer_(tracer), namer_(process) {}
+  CallPrinter(const TraceCommand& options, const Process& process, CodeSource& source,
+              Tracer& tracer)
+      : options_(options), source_(source), tracer_(tracer), namer_(process) {}
 
   void take(const TracedCall& call) {
     if (options_.count || full()) return;
@@ -57,8 +58,7 @@ class CallPrinter {
     line.arguments = arguments;
     Stack stack;
     if (options_.stack) {
-      refresh_names();
-      stack = namer_.walk(call.event.call->sp, call.event.call->fp, call.event.stack);
+      stack = name_stack(call.event);
       line.stack = &stack;
     }
     if (options_.json) {
@@ -79,14 +79,28 @@ class CallPrinter {
   }
 
  private:
+  Stack name_stack(const CallEvent& event) {
+    constexpr uint64_t longest = 1'000'000'000;
+    constexpr uint64_t shortest = 100'000'000;
+    if (monotonic_ns() - named_ns_ > longest) refresh_names();
+    Stack stack = namer_.walk(event.call->sp, event.call->fp, event.stack);
+    // A caller that was compiled after the last look: look again, once for a burst of them.
+    const bool unknown = std::ranges::any_of(
+        stack.frames, [](const StackFrame& frame) { return frame.in_jit_memory; });
+    if (unknown && monotonic_ns() - named_ns_ > shortest) {
+      refresh_names();
+      stack = namer_.walk(event.call->sp, event.call->fp, event.stack);
+    }
+    return stack;
+  }
+
   void refresh_names() {
-    const uint64_t now = monotonic_ns();
-    if (named_ns_ != 0 && now - named_ns_ < 1'000'000'000U) return;
-    named_ns_ = now;
-    namer_.update(tracer_.snapshot());
+    if (const auto snapshot = source_.read()) namer_.update(*snapshot);
+    named_ns_ = monotonic_ns();
   }
 
   const TraceCommand& options_;
+  CodeSource& source_;
   Tracer& tracer_;
   StackNamer namer_;
   std::string out_;
@@ -119,7 +133,7 @@ Result<int> trace(const TraceCommand& options) {
   JITSCOPE_ASSIGN(const auto tracer, Tracer::start(process, *source, trace_options));
   announce(options, *source, tracer->started());
 
-  CallPrinter printer(options, process, *tracer);
+  CallPrinter printer(options, process, *source, *tracer);
   const auto on_call = [&](const TracedCall& call) { printer.take(call); };
   const uint64_t deadline = options.duration > 0
                                 ? monotonic_ns() + static_cast<uint64_t>(options.duration * 1e9)

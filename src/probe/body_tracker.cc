@@ -95,9 +95,13 @@ Result<BodyTracker::Change> BodyTracker::look() {
   return change;
 }
 
+void BodyTracker::offer_again(const CodeBody& body) {
+  known_.erase(key_of(body));
+}
+
 void BodyTracker::retry(const CodeBody& body) {
   if (++retries_[key_of(body)] > most_retries) return;
-  known_.erase(key_of(body));
+  offer_again(body);
   soon_ = true;
 }
 

@@ -41,8 +41,9 @@ class BodyTracker {
   bool due();
   // Looks now. A body is reported once, those with a not_probeable reason at every look.
   Result<Change> look();
-  // Report this body again at the next look (it could not be dealt with yet), and look soon. Not
-  // for ever: each try costs the target a stop.
+  // Report this body again at the next look (it could not be dealt with yet)...
+  void offer_again(const CodeBody& body);
+  // ... and look soon, though not for ever: each try costs the target a stop.
   void retry(const CodeBody& body);
 
   [[nodiscard]] bool retries() const { return soon_; }

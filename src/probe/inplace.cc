@@ -87,13 +87,14 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
     if (mapped < 0 && mapped >= -4095) {
       return fail(system_error("cannot map over the page", {}, static_cast<int>(-mapped)));
     }
-    for (size_t i = 0; i < requests.size(); ++i) {
-      const SiteRequest& request = *requests[i];
-      if (Status status = ready(request.id, home.path_here, request.body.entry - page); !status) {
-        outcomes[i]->reason = to_string(status.error());
-      } else {
-        outcomes[i]->placed = true;
-      }
+    std::vector<ReadySlot> slots;
+    for (const SiteRequest* request : requests) {
+      slots.push_back({request->id, request->body.entry - page});
+    }
+    const Status status = ready(home.path_here, slots);
+    for (SiteOutcome* outcome : outcomes) {
+      outcome->placed = status.has_value();
+      if (!status) outcome->reason = to_string(status.error());
     }
     return {};
   };

@@ -27,7 +27,8 @@ class InplacePages {
   InplacePages(const InplacePages&) = delete;
   InplacePages& operator=(const InplacePages&) = delete;
 
-  using PageReady = std::function<Status(uint32_t id, const std::string& file, uint64_t offset)>;
+  // All sites of one page: all or none.
+  using PageReady = std::function<Status(const std::string& file, std::span<const ReadySlot>)>;
 
   // One outcome a request. Pages that carry a site from an earlier call are refused.
   Result<std::vector<SiteOutcome>> place(std::span<const SiteRequest> requests,

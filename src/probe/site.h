@@ -39,6 +39,12 @@ struct SiteOutcome {
   std::string reason;  // why not placed
 };
 
+// Where the probe instruction of a site lies, ready for a uprobe.
+struct ReadySlot {
+  uint32_t id = 0;
+  uint64_t offset = 0;  // in the file
+};
+
 // What a trampoline has to remember to be taken away.
 struct PlacedJump {
   uint32_t id = 0;

@@ -15,6 +15,7 @@
 #include "probe/code_range.h"
 #include "probe/eligibility.h"
 #include "probe/inplace.h"
+#include "probe/register_slots.h"
 #include "probe/trampolines.h"
 #include "probe_shared.h"
 
@@ -190,14 +191,11 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_breakpoints(
 
 Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
                                                       std::span<const SiteRequest> requests) {
-  auto register_uprobe = [&](uint32_t id, const std::string& file, uint64_t offset) {
-    return session_->add_uprobe(id, file, offset, HitCheck{});
-  };
   switch (backend) {
     case Backend::breakpoint:
       return place_breakpoints(requests);
     case Backend::inplace:
-      return inplace_.place(requests, register_uprobe);
+      return inplace_.place(requests, register_slots(*session_));
     case Backend::trampoline:
       break;
   }
@@ -207,13 +205,23 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
         code_range_around(requests.front().body.entry, tracker_.snapshot(), maps);
     JITSCOPE_TRY(trampolines_.prepare(low, high));
   }
-  return trampolines_.place(requests, register_uprobe);
+  return trampolines_.place(requests, register_slots(*session_));
 }
 
 Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
   std::vector<SiteRequest> requests;
   for (const SiteState* site : sites) requests.push_back({site->id, site->body, 0});
-  JITSCOPE_ASSIGN(const std::vector<SiteOutcome> outcomes, place_by(backend, requests));
+  Result<std::vector<SiteOutcome>> placed = place_by(backend, requests);
+  if (!placed) {
+    // Nothing was patched; while the trace runs these are tried again at the next regular look.
+    for (SiteState* site : sites) {
+      session_->remove(site->id);
+      site->reason = to_string(placed.error());
+      tracker_.offer_again(site->body);
+    }
+    return fail(std::move(placed.error()));
+  }
+  const std::vector<SiteOutcome>& outcomes = *placed;
   const uint64_t now = monotonic_ns();
   std::vector<SiteState*> fall_back;
   for (size_t i = 0; i < sites.size(); ++i) {
@@ -237,7 +245,9 @@ Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
   for (SiteState* site : fall_back) first_reason[site] = site->reason;
   JITSCOPE_TRY(place(fall_back, Backend::breakpoint));
   for (SiteState* site : fall_back) {
-    if (!site->placed) site->reason = fmt::format("{}; {}", first_reason[site], site->reason);
+    if (!site->placed && site->reason != first_reason[site]) {
+      site->reason = fmt::format("{}; {}", first_reason[site], site->reason);
+    }
   }
   return {};
 }

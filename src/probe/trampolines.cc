@@ -10,6 +10,7 @@
 
 #include "image/relocate.h"
 #include "probe/eligibility.h"
+#include "probe/patience.h"
 
 namespace jitscope {
 namespace {
@@ -56,7 +57,8 @@ Status Trampolines::map_image(uint64_t address) {
     home_ = std::move(*home);
     JITSCOPE_ASSIGN(LiveImage image, LiveImage::create(std::move(home_.fd), identity, image_sites,
                                                        image_text_pages));
-    auto report = map_file(process_, home_.path_in_target, address, image.mapped_length());
+    auto report = patiently<StopReport>(
+        [&] { return map_file(process_, home_.path_in_target, address, image.mapped_length()); });
     if (!report) return fail(std::move(report.error()));
     account(*report);
     image_ = std::move(image);
@@ -115,7 +117,7 @@ Status Trampolines::verify_in_target(uint64_t offset, std::span<const std::byte>
 }
 
 Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest> requests,
-                                                    const SlotReady& ready) {
+                                                    const SlotsReady& ready) {
   std::vector<SiteOutcome> outcomes(requests.size());
   const std::vector<Bytes> bodies = read_bodies(process_, requests);
 
@@ -171,6 +173,7 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
   std::vector<Patch> patches;
   std::vector<ImageSymbol> symbols;
   std::vector<const Candidate*> patched;
+  std::vector<ReadySlot> slots;
   for (const Candidate& candidate : built) {
     const SiteRequest& request = requests[candidate.request];
     const Bytes& body = bodies[candidate.request];
@@ -186,12 +189,7 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     record.original_length = std::min<uint32_t>(candidate.slot.covered, live_image_max_original);
     std::copy_n(body.begin(), record.original_length, record.original);
     JITSCOPE_TRY(image_->add_record(record));
-    if (ready) {
-      if (Status status = ready(request.id, home_.path_here, candidate.offset); !status) {
-        outcome.reason = to_string(status.error());
-        continue;
-      }
-    }
+    slots.push_back({request.id, candidate.offset});
     Patch patch;
     patch.address = request.body.entry;
     patch.expected.assign(body.begin(),
@@ -208,7 +206,8 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
   }
   if (patches.empty()) return outcomes;
   JITSCOPE_TRY(image_->add_symbols(symbols));
-  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patches(process_, patches));
+  if (ready) JITSCOPE_TRY(ready(home_.path_here, slots));
+  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patiently(process_, patches));
   account(report.stop);
   for (size_t i = 0; i < patches.size(); ++i) {
     const SiteRequest& request = requests[patched[i]->request];
@@ -277,7 +276,7 @@ Result<size_t> Trampolines::withdraw(std::span<const uint32_t> ids) {
     patches.push_back(std::move(patch));
   }
   if (patches.empty()) return 0;
-  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patches(process_, patches));
+  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patiently(process_, patches));
   account(report.stop);
   size_t restored = 0;
   for (const PatchOutcome outcome : report.outcomes) {

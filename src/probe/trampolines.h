@@ -26,8 +26,8 @@ class Trampolines {
  public:
   explicit Trampolines(const Process& process) : process_(process) {}
 
-  // Where a slot's probe instruction lies, for the caller to register a uprobe on.
-  using SlotReady = std::function<Status(uint32_t id, const std::string& file, uint64_t offset)>;
+  // Where the slots' probe instructions lie, for the caller to register uprobes on: all or none.
+  using SlotsReady = std::function<Status(const std::string& file, std::span<const ReadySlot>)>;
 
   // Makes and maps the image near the code in [low, high), if there is none yet.
   Status prepare(uint64_t low, uint64_t high);
@@ -36,7 +36,7 @@ class Trampolines {
   // One outcome a request, in order. `ready` may be empty (expose: other tools attach). Errors are
   // those that concern all of them (the target is gone, no stop possible); nothing is patched then.
   Result<std::vector<SiteOutcome>> place(std::span<const SiteRequest> requests,
-                                         const SlotReady& ready);
+                                         const SlotsReady& ready);
 
   // Shared probe points, one a name, with symbols (and aliases); their offsets in the file.
   struct CommonPoint {

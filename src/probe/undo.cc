@@ -13,6 +13,7 @@
 #include "image/live_image.h"
 #include "image/relocate.h"
 #include "probe/image_home.h"
+#include "probe/patience.h"
 #include "process/surgery.h"
 
 namespace jitscope {
@@ -122,7 +123,7 @@ Result<UndoReport> undo_all(const Process& process, bool even_in_use) {
   }
   drop_overlaps(patches, report.entries_not_ours);
   if (!patches.empty()) {
-    JITSCOPE_ASSIGN(const SurgeryReport surgery, apply_patches(process, patches));
+    JITSCOPE_ASSIGN(const SurgeryReport surgery, apply_patiently(process, patches));
     report.stopped = surgery.stop.stopped;
     for (const PatchOutcome outcome : surgery.outcomes) {
       if (outcome == PatchOutcome::applied) {

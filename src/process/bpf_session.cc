@@ -8,12 +8,14 @@
 #include <sys/stat.h>
 
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "probe.skel.h"
 #include "probe_shared.h"
 #include "process/bpf_support.h"
 #include "process/perf_event.h"
+#include "process/uprobe_multi.h"
 
 namespace jitscope {
 namespace {
@@ -26,39 +28,42 @@ class Session final : public BpfSession {
 
   ~Session() override {
     sites_.clear();
+    linked_.clear();
     if (ring_ != nullptr) ring_buffer__free(ring_);
     if (object_ != nullptr) probe_bpf__destroy(object_);
   }
 
   Status start() {
     prepare_libbpf();
-    object_ = probe_bpf__open();
-    if (object_ == nullptr) return fail(bpf_error("cannot open the eBPF object", errno));
-    object_->rodata->target_pid = static_cast<unsigned>(pid_);
-    object_->rodata->with_events = options_.events ? 1 : 0;
-    object_->rodata->with_stacks = options_.stacks ? 1 : 0;
-    struct stat info = {};
-    if (::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino != initial_pid_namespace_inode) {
-      object_->rodata->pid_namespace_dev = info.st_dev;
-      object_->rodata->pid_namespace_inode = info.st_ino;
+    multi_ = kernel_has_uprobe_multi();
+    int code = load();
+    if (code == -EINVAL && multi_) {  // a kernel that does not have what its version promises
+      multi_ = false;
+      code = load();
     }
-    bpf_map__set_max_entries(object_->maps.sites, options_.max_sites);
-    bpf_map__set_max_entries(object_->maps.counts, options_.max_sites);
-    bpf_map__set_max_entries(object_->maps.calls, options_.events ? options_.ring_bytes : 4096);
-    if (const int code = probe_bpf__load(object_); code != 0) {
-      return fail(bpf_error("the kernel does not take the eBPF program", -code));
-    }
+    if (code != 0) return fail(bpf_error("the kernel does not take the eBPF program", -code));
     ring_ = ring_buffer__new(bpf_map__fd(object_->maps.calls), &Session::take_call, this, nullptr);
     if (ring_ == nullptr) return fail(bpf_error("cannot map the event ring", errno));
     cpus_ = libbpf_num_possible_cpus();
     return {};
   }
 
-  Status add_uprobe(uint32_t site, const std::string& file, uint64_t offset,
-                    const HitCheck& check) override {
-    JITSCOPE_TRY(enable(site, check));
-    JITSCOPE_ASSIGN(UniqueFd event, open_uprobe_event(file, offset, pid_));
-    return attach(site, object_->progs.on_uprobe, std::move(event));
+  Status add_uprobes(const std::string& file, std::span<const UprobeSite> sites) override {
+    if (sites.empty()) return {};
+    for (const UprobeSite& each : sites) JITSCOPE_TRY(enable(each.site, each.check));
+    if (multi_) return add_linked_uprobes(file, sites);
+    for (size_t i = 0; i < sites.size(); ++i) {
+      Status status;
+      if (auto event = open_uprobe_event(file, sites[i].offset, pid_); !event) {
+        status = fail(std::move(event.error()));
+      } else {
+        status = attach(sites[i].site, object_->progs.on_uprobe, std::move(*event));
+      }
+      if (status) continue;
+      for (size_t done = 0; done < i; ++done) remove(sites[done].site);
+      return status;
+    }
+    return {};
   }
 
   Status add_breakpoint(uint32_t site, uint64_t address, const HitCheck& check) override {
@@ -73,7 +78,12 @@ class Session final : public BpfSession {
     return {};
   }
 
-  void remove(uint32_t site) override { sites_.erase(site); }
+  // A link of several uprobes closes with the last of its sites; until then this one is switched
+  // off.
+  void remove(uint32_t site) override {
+    if (linked_.erase(site) != 0) disable(site);
+    sites_.erase(site);
+  }
 
   [[nodiscard]] SiteCounts counts(uint32_t site) const override {
     std::vector<jitscope_counts> values(static_cast<size_t>(cpus_));
@@ -109,6 +119,48 @@ class Session final : public BpfSession {
   }
 
  private:
+  // 0, or -errno.
+  int load() {
+    if (object_ != nullptr) probe_bpf__destroy(object_);
+    object_ = probe_bpf__open();
+    if (object_ == nullptr) return -errno;
+    object_->rodata->target_pid = static_cast<unsigned>(pid_);
+    object_->rodata->with_events = options_.events ? 1 : 0;
+    object_->rodata->with_stacks = options_.stacks ? 1 : 0;
+    struct stat info = {};
+    if (::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino != initial_pid_namespace_inode) {
+      object_->rodata->pid_namespace_dev = info.st_dev;
+      object_->rodata->pid_namespace_inode = info.st_ino;
+    }
+    bpf_map__set_max_entries(object_->maps.sites, options_.max_sites);
+    bpf_map__set_max_entries(object_->maps.counts, options_.max_sites);
+    bpf_map__set_max_entries(object_->maps.calls, options_.events ? options_.ring_bytes : 4096);
+    bpf_program__set_autoload(object_->progs.on_uprobes, multi_);
+    bpf_program__set_autoload(object_->progs.on_uprobe, !multi_);
+    bpf_program__set_expected_attach_type(object_->progs.on_uprobes,
+                                          static_cast<bpf_attach_type>(uprobe_multi_attach_type));
+    return probe_bpf__load(object_);
+  }
+
+  Status add_linked_uprobes(const std::string& file, std::span<const UprobeSite> sites) {
+    std::vector<uint64_t> offsets;
+    std::vector<uint64_t> cookies;
+    for (const UprobeSite& each : sites) {
+      offsets.push_back(each.offset);
+      cookies.push_back(each.site);
+    }
+    JITSCOPE_ASSIGN(UniqueFd link, attach_uprobe_multi(bpf_program__fd(object_->progs.on_uprobes),
+                                                       file, offsets, cookies, pid_));
+    const auto shared = std::make_shared<UniqueFd>(std::move(link));
+    for (const UprobeSite& each : sites) linked_[each.site] = shared;
+    return {};
+  }
+
+  void disable(uint32_t site) {
+    const jitscope_site value = {};
+    bpf_map__update_elem(object_->maps.sites, &site, sizeof(site), &value, sizeof(value), 0);
+  }
+
   Status enable(uint32_t site, const HitCheck& check) {
     if (site >= options_.max_sites) {
       return fail(ErrorKind::not_possible, fmt::format("more than {} sites", options_.max_sites),
@@ -150,7 +202,9 @@ class Session final : public BpfSession {
   probe_bpf* object_ = nullptr;
   ring_buffer* ring_ = nullptr;
   int cpus_ = 1;
+  bool multi_ = false;
   std::map<uint32_t, std::vector<BpfLink>> sites_;
+  std::map<uint32_t, std::shared_ptr<UniqueFd>> linked_;  // one link for all sites of a call
   const std::function<void(const CallEvent&)>* on_call_ = nullptr;
 };
 

@@ -3,7 +3,9 @@
 //
 // Counting and events are one eBPF program (bpf/probe.bpf.c); the site is the attach cookie.
 // Uprobes are opened by path and offset for the target alone (a forked child loses them at its
-// first hit); breakpoints are opened per CPU and filtered by process, so that threads that start
+// first hit); where the kernel can, all uprobes of one call
+// share one link;
+// breakpoints are opened per CPU and filtered by process, so that threads that start
 // later are covered without a gap and none is counted twice. Times are CLOCK_MONOTONIC nanoseconds.
 //
 // Needs root, or CAP_BPF and CAP_PERFMON (errors say which is missing). Not thread-safe.
@@ -39,6 +41,12 @@ struct HitCheck {
   bool skip_if_jump = false;  // the entry holds `e9`: the call goes on to another body
 };
 
+struct UprobeSite {
+  uint32_t site = 0;
+  uint64_t offset = 0;  // in the file
+  HitCheck check;
+};
+
 struct SiteCounts {
   uint64_t calls = 0;
   uint64_t lost = 0;
@@ -57,9 +65,13 @@ class BpfSession {
                                                   const SessionOptions& options);
   virtual ~BpfSession() = default;
 
-  // `file` as this process sees it, `offset` in the file.
-  virtual Status add_uprobe(uint32_t site, const std::string& file, uint64_t offset,
-                            const HitCheck& check) = 0;
+  // `file` as this process sees it. All or none.
+  virtual Status add_uprobes(const std::string& file, std::span<const UprobeSite> sites) = 0;
+  Status add_uprobe(uint32_t site, const std::string& file, uint64_t offset,
+                    const HitCheck& check) {
+    const UprobeSite one{site, offset, check};
+    return add_uprobes(file, {&one, 1});
+  }
   virtual Status add_breakpoint(uint32_t site, uint64_t address, const HitCheck& check) = 0;
   // Takes the site's probe away; its counts stay readable. Unknown sites are ignored.
   virtual void remove(uint32_t site) = 0;

@@ -85,10 +85,12 @@ bool StackNamer::after_call(uint64_t address) {
 }
 
 StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
-  StackFrame frame{address, {}, file_name(mapping.path), {}};
+  StackFrame frame{address, {}, file_name(mapping.path), {}, false};
   if (!mapping.file_backed()) {
     frame.module = mapping.path.empty() ? "[anon]" : mapping.path;
-    frame.reason = mapping.path == "[vdso]" ? "vdso" : "no code source knows this address";
+    const bool vdso = mapping.path == "[vdso]";
+    frame.reason = vdso ? "vdso" : "no code source knows this address";
+    frame.in_jit_memory = !vdso;
     return frame;
   }
   // By inode too: a library and its successor after an upgrade have the same path.
@@ -114,9 +116,9 @@ StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
 }
 
 StackFrame StackNamer::name_frame(uint64_t address, const CodeBody* body) {
-  if (body != nullptr) return {address, body->name->display(), module_of(*body), {}};
+  if (body != nullptr) return {address, body->name->display(), module_of(*body), {}, false};
   const Mapping* mapping = find_mapping(maps_, address);
-  if (mapping == nullptr) return {address, {}, {}, "not mapped"};
+  if (mapping == nullptr) return {address, {}, {}, "not mapped", false};
   return name_in_file(address, *mapping);
 }
 
@@ -134,7 +136,11 @@ Stack StackNamer::walk(uint64_t sp, uint64_t fp, std::span<const std::byte> stac
       result.end = "complete";
       return result;
     }
-    if (!after_call(*pc)) {
+    // A return address may be the first byte behind its body (a call that never returns).
+    const CodeBody* body = body_at(*pc - 1);
+    // The interpreter's return entries are jumped to by its dispatch table: no call is before them.
+    const bool interpreted = body != nullptr && is_interpreter(*body);
+    if (!interpreted && !after_call(*pc)) {
       result.end = "no frame pointer to follow";
       return result;
     }
@@ -142,10 +148,8 @@ Stack StackNamer::walk(uint64_t sp, uint64_t fp, std::span<const std::byte> stac
       result.end = "deeper than shown";
       return result;
     }
-    // A return address may be the first byte behind its body (a call that never returns).
-    const CodeBody* body = body_at(*pc - 1);
     result.frames.push_back(name_frame(*pc, body));
-    const bool by_size = body != nullptr && body->frame_bytes >= 16 && !is_interpreter(*body);
+    const bool by_size = body != nullptr && body->frame_bytes >= 16 && !interpreted;
     if (by_size) {
       const uint64_t caller = sp + body->frame_bytes;
       pc = copy.word(caller - 8);
@@ -160,7 +164,7 @@ Stack StackNamer::walk(uint64_t sp, uint64_t fp, std::span<const std::byte> stac
     pc = copy.word(fp + 8);
     const std::optional<uint64_t> saved = copy.word(fp);
     sp = fp + 16;
-    if (body != nullptr && is_interpreter(*body)) {
+    if (interpreted) {
       sp = std::max(sp, copy.word(fp - 8).value_or(sp));
     }
     fp = saved.value_or(0);

@@ -31,6 +31,8 @@ struct StackFrame {
   std::string name;      // "" when unnamed, then `reason` says why
   std::string module;    // "HotSpot c2", "libjvm.so", ...
   std::string reason;
+  // Unnamed, and in memory that no file backs: perhaps a body newer than the snapshot.
+  bool in_jit_memory = false;
 };
 
 struct Stack {

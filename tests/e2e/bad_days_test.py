@@ -133,7 +133,8 @@ def test_no_directory_for_the_image():
         raise Skip("needs root and unshare")
     # The classes must lie where nothing is mounted over them.
     covered = ("/tmp", "/var/tmp", "/dev/shm", "/run")
-    base = next((each for each in (os.getcwd(), os.path.expanduser("~")) if not each.startswith(covered)), None)
+    places = (os.getcwd(), os.path.expanduser("~"))
+    base = next((each for each in places if not each.startswith(covered)), None)
     if base is None:
         raise Skip("neither the working directory nor the home lies outside /tmp")
     for java in jdks().values():

@@ -96,7 +96,7 @@ TEST_F(ExposerTest, TheSymbolsAreInTheFile) {
 
 TEST_F(ExposerTest, CommandsForToolsHaveNamesThatTheyTake) {
   const std::string name = "1" + std::string(80, 'x') + "9" + std::string(58, 'y');
-  source_.bodies = {code_body(entry(0), test::method_name("T", name), 1, stride)};
+  source_.bodies = {test::code_body(entry(0), test::method_name("T", name), 1, stride)};
   auto exposer = expose({"T.*"});
   ASSERT_TRUE(exposer);
   const ExposedMethod method = exposer->exposed().at(0);
@@ -129,7 +129,8 @@ TEST_F(ExposerTest, AMethodThatAppearsLaterIsNotedOnly) {
   auto exposer = expose({"T.*"});
   ASSERT_TRUE(exposer);
   source_.bodies.push_back(body(7, "third"));
-  EXPECT_TRUE(eventually([&] { return exposer->step().value_or(false) && !exposer->notes().empty(); }));
+  EXPECT_TRUE(
+      eventually([&] { return exposer->step().value_or(false) && !exposer->notes().empty(); }));
   EXPECT_THAT(exposer->notes(), testing::Contains(HasSubstr("T.third")));
   EXPECT_EQ(exposer->exposed().size(), 2U);
   EXPECT_FALSE(is_jump(7));
@@ -322,8 +323,8 @@ TEST_F(ForgedImageTest, OneThatWasCutShortIsNotedAndTheOthersAreUndone) {
 TEST_F(ForgedImageTest, RecordsThatContradictEachOtherAreNotOurs) {
   forge(0, [](LiveImage& image) {
     const uint64_t text = image.begin_batch(256).value();
-    for (const uint64_t entry : {uint64_t{0x10000}, uint64_t{0x10000}, uint64_t{0x10003}, UINT64_MAX - 2,
-                                 uint64_t{1}}) {
+    for (const uint64_t entry :
+         {uint64_t{0x10000}, uint64_t{0x10000}, uint64_t{0x10003}, UINT64_MAX - 2, uint64_t{1}}) {
       ImageRecord record;
       record.entry = entry;
       record.slot_offset = text;

@@ -44,7 +44,7 @@ class TracerTest : public test::LiveTargetTest {
   }
   void take(const TracedCall& call) {
     events_.push_back({call.method, call.body->entry});
-    EXPECT_EQ(call.event.call->pid, static_cast<unsigned>(target_->pid()));
+    EXPECT_EQ(call.event.call->pid, static_cast<unsigned>(process_->pid()));
   }
 
   test::FakeSource source_;
@@ -125,7 +125,8 @@ TEST_F(TracerTest, ABodyAtTheAddressOfAFreedOneIsCountedForItself) {
 }
 
 TEST_F(TracerTest, WhatATrampolineCannotDoABreakpointDoes) {
-  // A call in the first bytes cannot be moved: call +0 is "call the next instruction", then ret twice.
+  // A call in the first bytes cannot be moved: call +0 is "call the next instruction", then ret
+  // twice.
   write(1, std::array<unsigned char, 9>{0xe8, 0, 0, 0, 0, 0x58, 0x31, 0xc0, 0xc3});
   auto tracer = start({});
   ASSERT_TRUE(tracer);
@@ -241,10 +242,9 @@ TEST_F(TracerTest, ASourceThatFailsForAWhileIsNotedAndOvercome) {
   EXPECT_TRUE(eventually([&] { return step(*tracer) && is_jump(5); }));
   const TraceReport report = finish(*tracer);
   EXPECT_THAT(report.notes, Contains(HasSubstr("torn for a moment")));
-  EXPECT_EQ(std::ranges::count_if(report.notes,
-                                  [](const std::string& note) {
-                                    return note.find("torn for") != std::string::npos;
-                                  }),
+  EXPECT_EQ(std::ranges::count_if(
+                report.notes,
+                [](const std::string& note) { return note.find("torn for") != std::string::npos; }),
             1);
   EXPECT_TRUE(untouched());
 }

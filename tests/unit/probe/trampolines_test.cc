@@ -1,6 +1,8 @@
 // Trampolines in a small real target: placed, counted, taken away to the byte; and what goes wrong
 // in between.
 #include "probe/trampolines.h"
+#include "probe/register_slots.h"
+#include "process/uprobe_multi.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,10 +35,8 @@ class TrampolinesTest : public test::LiveTargetTest {
     }
     return result;
   }
-  static Trampolines::SlotReady register_on(BpfSession& session) {
-    return [&](uint32_t id, const std::string& file, uint64_t offset) {
-      return session.add_uprobe(id, file, offset, {});
-    };
+  static Trampolines::SlotsReady register_on(BpfSession& session) {
+    return register_slots(session);
   }
   static std::vector<SiteOutcome> placed(Result<std::vector<SiteOutcome>> outcomes) {
     EXPECT_TRUE(outcomes) << to_string(outcomes.error());
@@ -99,9 +99,15 @@ TEST_F(TrampolinesTest, AThousandSitesInOneBatch) {
   auto trampolines = prepared();
   auto counting = session();
   ASSERT_TRUE(counting);
-  // The kernel takes its time to let go of a uprobe: every hundredth site has one.
-  const auto some = [&](uint32_t id, const std::string& file, uint64_t offset) -> Status {
-    return id % 100 == 50 ? counting->add_uprobe(id, file, offset, {}) : Status{};
+  // Without links of many uprobes the kernel takes its time to let go of each: every hundredth
+  // then.
+  const uint32_t every = kernel_has_uprobe_multi() ? 1 : 100;
+  const auto some = [&](const std::string& file, std::span<const ReadySlot> slots) -> Status {
+    std::vector<UprobeSite> sites;
+    for (const ReadySlot& slot : slots) {
+      if (slot.id % every == 0) sites.push_back({slot.id, slot.offset, {}});
+    }
+    return counting->add_uprobes(file, sites);
   };
   size_t done = 0;
   for (const SiteOutcome& each : placed(trampolines->place(requests(0, 1000), some))) {
@@ -109,7 +115,7 @@ TEST_F(TrampolinesTest, AThousandSitesInOneBatch) {
   }
   EXPECT_EQ(done, 1000U);
   EXPECT_EQ(target_->call_each(entry(0), stride, 1000, 3), 3000U);
-  for (uint32_t i = 50; i < 1000; i += 100) EXPECT_EQ(counting->counts(i).calls, 3U) << i;
+  for (uint32_t i = 0; i < 1000; i += every) EXPECT_EQ(counting->counts(i).calls, 3U) << i;
   EXPECT_EQ(trampolines->withdraw().value_or(0), 1000U);
   EXPECT_TRUE(untouched());
   EXPECT_EQ(target_->call_each(entry(0), stride, 1000, 1), 1000U);
@@ -224,8 +230,8 @@ TEST_F(TrampolinesTest, ABodyThatIsNotTheOneMeantIsRefusedInTheStop) {
   wanted[1].body.identity = {
       {entry(8), {std::byte{0x12}, std::byte{0x34}}}};  // not what lies there
   // The bytes of the third change when its probe is registered, after they were looked at.
-  const auto change = [&](uint32_t id, const std::string&, uint64_t) -> Status {
-    if (id == 2) write(2, CallTarget::frame_and_add);
+  const auto change = [&](const std::string&, std::span<const ReadySlot>) -> Status {
+    write(2, CallTarget::frame_and_add);
     return {};
   };
   const auto outcomes = placed(trampolines->place(wanted, change));
@@ -260,19 +266,16 @@ TEST_F(TrampolinesTest, AStackThatPointsIntoTheFirstInstructionsIsWaitedFor) {
   trampolines->unlink_file();
 }
 
-TEST_F(TrampolinesTest, ASiteWithoutItsProbeIsNotPatched) {
+TEST_F(TrampolinesTest, SitesWithoutTheirProbesAreNotPatched) {
   auto trampolines = prepared();
-  const auto outcomes = placed(
-      trampolines->place(requests(0, 2), [](uint32_t id, const std::string&, uint64_t) -> Status {
-        if (id == 0) return fail(ErrorKind::not_possible, "no probe today");
-        return {};
-      }));
-  EXPECT_FALSE(outcomes.at(0).placed);
-  EXPECT_FALSE(outcomes.at(0).retry);
-  EXPECT_EQ(outcomes.at(0).reason, "no probe today");
-  EXPECT_FALSE(is_jump(0));
-  EXPECT_TRUE(outcomes.at(1).placed);
-  EXPECT_EQ(trampolines->withdraw().value_or(0), 1U);
+  const auto outcomes = trampolines->place(
+      requests(0, 2), [](const std::string&, std::span<const ReadySlot> slots) -> Status {
+        return slots.size() == 2 ? fail(ErrorKind::not_possible, "no probe today") : Status{};
+      });
+  ASSERT_FALSE(outcomes);
+  EXPECT_EQ(outcomes.error().what, "no probe today");
+  EXPECT_TRUE(untouched());
+  EXPECT_EQ(trampolines->withdraw().value_or(99), 0U);
   trampolines->unlink_file();
 }
 
@@ -294,11 +297,10 @@ TEST_F(TrampolinesTest, BodiesThatCannotBeReadOrPatchedSayWhy) {
 
 TEST_F(TrampolinesTest, ATargetThatDiesInTheMiddleIsSaidToBeGone) {
   auto trampolines = prepared();
-  const auto outcomes =
-      trampolines->place(requests(0, 2), [&](uint32_t, const std::string&, uint64_t) -> Status {
-        target_->stop();
-        return {};
-      });
+  const auto outcomes = trampolines->place(requests(0, 2), [&](const std::string&, auto) -> Status {
+    target_->stop();
+    return {};
+  });
   ASSERT_FALSE(outcomes);
   EXPECT_EQ(outcomes.error().kind, ErrorKind::target_gone);
   EXPECT_EQ(trampolines->withdraw().value_or(99), 0U);  // nothing was placed

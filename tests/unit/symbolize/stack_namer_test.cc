@@ -127,6 +127,17 @@ TEST_F(StackNamerTest, TheInterpreterTellsItsCallersStackPointer) {
   EXPECT_EQ(result.end, "complete");
 }
 
+TEST_F(StackNamerTest, AReturnEntryOfTheInterpreterStandsBehindNoCall) {
+  body(0x000, "Interpreter", 0, Tier::stub);
+  FakeStack stack(16);
+  stack[0] = address(0x20);  // jumped to by the dispatch table
+  stack[3] = FakeStack::at(6);
+  stack[4] = 0;
+  const Stack result = walk(stack, FakeStack::at(3));
+  EXPECT_THAT(names(result), testing::ElementsAre("Interpreter"));
+  EXPECT_EQ(result.end, "complete");
+}
+
 TEST_F(StackNamerTest, AChainOfFramePointersThroughCodeWithoutSizes) {
   body(0x000, "a", 0, Tier::turbofan);
   body(0x040, "b", 0, Tier::turbofan);
@@ -251,6 +262,7 @@ TEST_F(StackNamerTest, FramesWithoutANameSayWhy) {
   EXPECT_EQ(anonymous.frames[0].name, "");
   EXPECT_EQ(anonymous.frames[0].module, "[anon]");
   EXPECT_THAT(anonymous.frames[0].reason, HasSubstr("no code source"));
+  EXPECT_TRUE(anonymous.frames[0].in_jit_memory);
 }
 
 // Finds a call in a function of this program, so that there is a return address to name.

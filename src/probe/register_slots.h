@@ -1,0 +1,25 @@
+// The hook that backends call when slots are ready: uprobes of a session on them, all or none.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probe/site.h"
+#include "process/bpf_session.h"
+
+namespace jitscope {
+
+// The session must outlive the result.
+inline std::function<Status(const std::string&, std::span<const ReadySlot>)> register_slots(
+    BpfSession& session) {
+  return [&session](const std::string& file, std::span<const ReadySlot> slots) {
+    std::vector<UprobeSite> sites;
+    sites.reserve(slots.size());
+    for (const ReadySlot& slot : slots) sites.push_back({slot.id, slot.offset, HitCheck{}});
+    return session.add_uprobes(file, sites);
+  };
+}
+
+}  // namespace jitscope
