@@ -6,6 +6,8 @@
 #include <atomic>
 #include <csignal>
 
+#include "render/json.h"
+
 namespace jitscope {
 namespace {
 
@@ -18,10 +20,11 @@ void on_interrupt(int /*signal*/) {
 }  // namespace
 
 int report_error(const Error& error) {
-  std::string text = "jitscope: " + error.what;
-  if (!error.where.empty()) text += fmt::format(" ({})", error.where);
+  // Names of strangers may be in it.
+  std::string text = "jitscope: " + printable(error.what);
+  if (!error.where.empty()) text += fmt::format(" ({})", printable(error.where));
   text += '\n';
-  if (!error.hint.empty()) text += fmt::format("  {}\n", error.hint);
+  if (!error.hint.empty()) text += fmt::format("  {}\n", printable(error.hint));
   fmt::print(stderr, "{}", text);
   return exit_status(error.kind);
 }

@@ -127,7 +127,12 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
     methods.push_back(found.method);
   }
   if (requests.empty()) return {};
-  JITSCOPE_ASSIGN(const auto outcomes, trampolines_.place(requests, {}));
+  const auto placed = trampolines_.place(requests, {});
+  if (!placed) {
+    for (const SiteRequest& request : requests) tracker_.offer_again(request.body);
+    return fail(placed.error());
+  }
+  const std::vector<SiteOutcome>& outcomes = *placed;
   for (size_t i = 0; i < requests.size(); ++i) {
     sites_.push_back({requests[i].body.address, requests[i].body.version, methods[i],
                       outcomes[i].placed, outcomes[i].reason});
@@ -178,8 +183,13 @@ Result<bool> LiveExposer::step() {
   if (process_.pidfd() >= 0 && ::poll(&handle, 1, 0) > 0) return false;
   if (!tracker_.due()) return true;
   if (!process_.check_same()) return false;
-  JITSCOPE_ASSIGN(const BodyTracker::Change change, tracker_.look());
-  JITSCOPE_TRY(take(change));
+  auto change = tracker_.look();
+  const Status status = change ? take(*change) : Status(fail(std::move(change.error())));
+  if (status) return true;
+  if (status.error().kind == ErrorKind::target_gone || !process_.check_same()) return false;
+  // What is in place stays; new bodies are tried again at the next look.
+  const std::string text = to_string(status.error());
+  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(text);
   return true;
 }
 

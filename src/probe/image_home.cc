@@ -86,7 +86,8 @@ std::string seen_from_here(const Process& process, const std::string& directory)
 }
 
 std::string name_start(const Process& process) {
-  return fmt::format("{}{}-", prefix, process.ns_pid());
+  // The start time too: targets of several pid namespaces may share a directory.
+  return fmt::format("{}{}-{:x}-", prefix, process.ns_pid(), process.start_ticks());
 }
 
 }  // namespace

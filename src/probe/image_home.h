@@ -17,10 +17,10 @@ struct ImageHome {
   std::vector<std::string> passed_over;  // directories that would not do, with the reason
 };
 
-// Creates an empty file "jitscope-<nspid>-<random>.so" in the first directory of the target's mount
-// namespace that is writable, mounted exec, no overlay and has `bytes` free: /tmp, /var/tmp,
-// /dev/shm, /run, the target's working directory; overlays after those. not_possible when none will
-// do.
+// Creates an empty file "jitscope-<nspid>-<start ticks>-<random>.so" in the first directory of the
+// target's mount namespace that is writable, mounted exec, no overlay and has `bytes` free: /tmp,
+// /var/tmp, /dev/shm, /run, the target's working directory; overlays after those. not_possible when
+// none will do.
 Result<ImageHome> create_image_file(const Process& process, uint64_t bytes);
 
 // Files of this target's images that lie in those directories, as paths from here.

@@ -125,6 +125,12 @@ size_t MethodSet::index_of(const CodeBody& body) {
       })) {
     index = add(body.name);
   }
+  // A runtime that makes and drops classes all day must not make this grow all day.
+  constexpr size_t most_remembered = 200'000;
+  if (pinned_.size() >= most_remembered) {
+    by_pointer_.clear();
+    pinned_.clear();
+  }
   by_pointer_.emplace(body.name.get(), index);
   pinned_.push_back(body.name);
   return index;

@@ -212,6 +212,16 @@ Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
   std::vector<SiteRequest> requests;
   for (const SiteState* site : sites) requests.push_back({site->id, site->body, 0});
   Result<std::vector<SiteOutcome>> placed = place_by(backend, requests);
+  const bool no_image = !placed && backend == Backend::trampoline && !trampolines_.prepared();
+  if (no_image && automatic_ && placed.error().kind == ErrorKind::not_possible &&
+      sites.size() <= breakpoint_registers) {
+    backend_ = Backend::breakpoint;
+    start_.backend_reason = fmt::format("no live image: {}", to_string(placed.error()));
+    return place(std::move(sites), Backend::breakpoint);
+  }
+  if (no_image && placed.error().kind == ErrorKind::not_permitted) {
+    placed.error().hint += "; up to 4 bodies can be traced without that: --backend breakpoint";
+  }
   if (!placed) {
     // Nothing was patched; while the trace runs these are tried again at the next regular look.
     for (SiteState* site : sites) {

@@ -15,10 +15,10 @@
 namespace jitscope {
 namespace {
 
-constexpr uint32_t image_sites = 2048;
-constexpr uint32_t image_text_pages = 512;
+constexpr uint32_t image_sites = 8192;
+constexpr uint32_t image_text_pages = 2048;
 // What a new image really occupies on disk: header, table and the first slots.
-constexpr uint64_t image_space = 512 * 1024;
+constexpr uint64_t image_space = 1024 * 1024;
 constexpr uint64_t slot_bytes = slot_stride;
 constexpr uint64_t common_bytes = 16;
 constexpr size_t body_bytes_for_branches = 4096;
@@ -57,6 +57,8 @@ Status Trampolines::map_image(uint64_t address) {
     home_ = std::move(*home);
     JITSCOPE_ASSIGN(LiveImage image, LiveImage::create(std::move(home_.fd), identity, image_sites,
                                                        image_text_pages));
+    // Tells `expose --undo` that a living jitscope works with the image, before it can be seen.
+    ::flock(image.fd(), LOCK_EX | LOCK_NB);
     auto report = patiently<StopReport>(
         [&] { return map_file(process_, home_.path_in_target, address, image.mapped_length()); });
     if (!report) return fail(std::move(report.error()));
@@ -73,6 +75,7 @@ Status Trampolines::map_image(uint64_t address) {
     if (!fd) return fail(system_error("cannot open the target's memfd", path));
     JITSCOPE_ASSIGN(image,
                     LiveImage::create(std::move(fd), identity, image_sites, image_text_pages));
+    ::flock(image->fd(), LOCK_EX | LOCK_NB);
     return {};
   };
   const uint64_t length = live_image_length(image_sites, image_text_pages);
@@ -88,7 +91,6 @@ Status Trampolines::map_image(uint64_t address) {
 Status Trampolines::prepare(uint64_t low, uint64_t high) {
   if (image_) return {};
   JITSCOPE_ASSIGN(const auto maps, process_.maps());
-  // (The lock below tells `expose --undo` that a living jitscope works with the image.)
   const uint64_t length = live_image_length(image_sites, image_text_pages);
   const uint64_t address = find_gap_near(maps, low, high, length);
   if (address == 0) {
@@ -102,7 +104,6 @@ Status Trampolines::prepare(uint64_t low, uint64_t high) {
     return mapped;
   }
   base_ = address;
-  ::flock(image_->fd(), LOCK_EX | LOCK_NB);
   return {};
 }
 

@@ -3,10 +3,9 @@
 //
 // Counting and events are one eBPF program (bpf/probe.bpf.c); the site is the attach cookie.
 // Uprobes are opened by path and offset for the target alone (a forked child loses them at its
-// first hit); where the kernel can, all uprobes of one call
-// share one link;
-// breakpoints are opened per CPU and filtered by process, so that threads that start
-// later are covered without a gap and none is counted twice. Times are CLOCK_MONOTONIC nanoseconds.
+// first hit); where the kernel can, all uprobes of one call share one link. Breakpoints are opened
+// per CPU and filtered by process, so that threads that start later are covered without a gap and
+// none is counted twice. Times are CLOCK_MONOTONIC nanoseconds.
 //
 // Needs root, or CAP_BPF and CAP_PERFMON (errors say which is missing). Not thread-safe.
 #pragma once

@@ -13,7 +13,7 @@ from harness import Run, bodies, check, equal, jitscope, wait_for
 from runtimes import jdks, start_java, warm
 
 KILLS = int(os.environ.get("JITSCOPE_KILLS", "50"))
-PATTERN = "Fifty.m1*"  # m1 and m10 to m19
+PATTERN = "Fifty.m*"
 
 
 def entry_bytes(target):
@@ -86,13 +86,13 @@ def test_kill_at_random_moments():
         with start_java(java, "FiftyMain", dontinline="Fifty::*") as target:
             warm(target, [f"Fifty.m{k}(int)" for k in range(50)], "c2")
             before = entry_bytes(target)
-            check(len(before) >= 11, f"JDK {major}: only {len(before)} bodies")
+            check(len(before) >= 50, f"JDK {major}: only {len(before)} bodies")
             target.ask("run")
             kills(target, KILLS // len(jdks()), rng)
             jitscope("expose", "--undo", "-p", target.pid)
             after = entry_bytes(target)
             same = before.keys() & after.keys()
-            check(len(same) >= 6, f"JDK {major}: only {len(same)} bodies are still the same")
+            check(len(same) >= 40, f"JDK {major}: only {len(same)} bodies are still the same")
             for key in same:
                 equal(after[key].hex(), before[key].hex(), f"JDK {major}: bytes of {key}")
             progress(target)

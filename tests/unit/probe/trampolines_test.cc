@@ -137,9 +137,9 @@ TEST_F(TrampolinesTest, ManyBatchesOneAfterTheOther) {
 }
 
 TEST_F(TrampolinesTest, MoreSitesThanTheImageHoldsChangeNothing) {
-  make(2100);
+  make(8300);
   auto trampolines = prepared();
-  const auto outcomes = trampolines->place(requests(0, 2100), {});
+  const auto outcomes = trampolines->place(requests(0, 8300), {});
   ASSERT_FALSE(outcomes);
   EXPECT_EQ(outcomes.error().kind, ErrorKind::not_possible);
   EXPECT_THAT(outcomes.error().what, HasSubstr("full"));
