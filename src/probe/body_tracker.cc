@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 
 namespace jitscope {
@@ -61,7 +63,10 @@ bool BodyTracker::due() {
   }
   soon_ = wanted;
   const uint64_t since = monotonic_ns() - last_look_ns_;
-  if (wanted) return since >= shortest_period;
+  // Under constant compilation a look every time would keep a CPU busy: at most a fifth of one.
+  if (wanted) {
+    return since >= std::clamp(4 * look_cost_ns_, shortest_period, period_without_events);
+  }
   return since >= (watch_ ? period_with_events : period_without_events);
 }
 
@@ -70,6 +75,7 @@ Result<BodyTracker::Change> BodyTracker::look() {
     // Before, for when it fails: a source that cannot be read is not asked without a pause.
     last_look_ns_ = monotonic_ns();
     JITSCOPE_ASSIGN(snapshot_, source_.read());
+    look_cost_ns_ = monotonic_ns() - last_look_ns_;
   }
   fresh_ = false;
   last_look_ns_ = monotonic_ns();

@@ -68,6 +68,7 @@ class BodyTracker {
   std::map<Key, unsigned> retries_;
   std::vector<uint64_t> alive_;
   uint64_t last_look_ns_ = 0;
+  uint64_t look_cost_ns_ = 0;
   bool soon_ = false;
   bool fresh_ = false;  // snapshot_ is start()'s own and was not looked at yet
 };

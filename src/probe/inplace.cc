@@ -17,15 +17,7 @@ namespace {
 
 constexpr uint64_t page_bytes = 4096;
 
-RemoteArgument number(uint64_t value) {
-  return {RemoteArgument::Kind::number, value, {}};
-}
-RemoteArgument text(std::string value) {
-  return {RemoteArgument::Kind::text, 0, std::move(value)};
-}
-RemoteArgument result_of(uint64_t call) {
-  return {RemoteArgument::Kind::from_result, call, {}};
-}
+using Arg = RemoteArgument;
 
 uint64_t protection(const Mapping& mapping) {
   return (mapping.readable ? PROT_READ : 0U) | (mapping.writable ? PROT_WRITE : 0U) |
@@ -100,13 +92,15 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
   };
 
   const std::vector<RemoteCall> calls = {
-      {SYS_openat, {number(static_cast<uint64_t>(-100)), text(home.path_in_target), number(0)}, {}},
+      {SYS_openat,
+       {Arg::of(static_cast<uint64_t>(-100)), Arg::of_text(home.path_in_target), Arg::of(0)},
+       {}},
       {SYS_mmap,
-       {number(page), number(page_bytes), number(PROT_READ | PROT_EXEC),
-        number(MAP_PRIVATE | MAP_FIXED), result_of(0), number(0)},
+       {Arg::of(page), Arg::of(page_bytes), Arg::of(PROT_READ | PROT_EXEC),
+        Arg::of(MAP_PRIVATE | MAP_FIXED), Arg::of_result(0), Arg::of(0)},
        register_sites},
-      {SYS_mprotect, {number(page), number(page_bytes), number(protection(*mapping))}, {}},
-      {SYS_close, {result_of(0)}, {}},
+      {SYS_mprotect, {Arg::of(page), Arg::of(page_bytes), Arg::of(protection(*mapping))}, {}},
+      {SYS_close, {Arg::of_result(0)}, {}},
   };
   JITSCOPE_ASSIGN(const RemoteReport report, run_remote_calls(process_, calls, true, copy_page));
   stopped_ += report.stop.stopped;

@@ -50,6 +50,17 @@ Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
   return selected;
 }
 
+MethodSet::MethodSet(std::vector<Pattern> patterns, size_t most)
+    : patterns_(std::move(patterns)), most_(most) {
+  for (const Pattern& pattern : patterns_) {
+    const std::string& text = pattern.text();
+    // What is no pattern without its parameters ("(int)") may match anything.
+    auto shorter = Pattern::parse(text.substr(0, text.find('(')));
+    if (!shorter) shorter = Pattern::parse("*");
+    if (shorter) without_parameters_.push_back(std::move(*shorter));
+  }
+}
+
 size_t MethodSet::add(const std::shared_ptr<const MethodName>& name) {
   std::string display = name->display();
   if (const auto found = by_display_.find(display); found != by_display_.end()) {
@@ -147,11 +158,8 @@ bool MethodSet::may_match(std::string_view class_name, std::string_view method) 
   std::ranges::replace(name.type, '/', '.');
   name.function = method;
   name.raw = fmt::format("{}.{}", class_name, method);
-  // Parameters are not known here: a pattern that names them is matched by its other parts, which a
-  // name without parameters does for exact texts only; so such patterns always may match.
-  return std::ranges::any_of(patterns_, [&](const Pattern& pattern) {
-    return pattern.text().find('(') != std::string::npos || pattern.matches(name);
-  });
+  return std::ranges::any_of(without_parameters_,
+                             [&](const Pattern& pattern) { return pattern.matches(name); });
 }
 
 }  // namespace jitscope

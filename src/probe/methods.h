@@ -25,8 +25,7 @@ Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
 
 class MethodSet {
  public:
-  MethodSet(std::vector<Pattern> patterns, size_t most)
-      : patterns_(std::move(patterns)), most_(most) {}
+  MethodSet(std::vector<Pattern> patterns, size_t most);
 
   // Adds what matches: methods with bodies, and loaded ones without. Errors: not_found with the
   // nearest names when no pattern matches anything, usage when more than `most` methods match.
@@ -53,6 +52,7 @@ class MethodSet {
   size_t add(const std::shared_ptr<const MethodName>& name);
 
   std::vector<Pattern> patterns_;
+  std::vector<Pattern> without_parameters_;  // for load events, which have none
   size_t most_;
   bool full_ = false;
   std::vector<std::shared_ptr<const MethodName>> methods_;

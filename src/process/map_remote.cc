@@ -16,15 +16,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr int64_t kLargestErrno = 4095;
 
-RemoteArgument number(uint64_t value) {
-  return {RemoteArgument::Kind::number, value, {}};
-}
-RemoteArgument text(std::string value) {
-  return {RemoteArgument::Kind::text, 0, std::move(value)};
-}
-RemoteArgument result_of(uint64_t call) {
-  return {RemoteArgument::Kind::from_result, call, {}};
-}
+using Arg = RemoteArgument;
 
 bool is_error(int64_t result) {
   return result < 0 && result >= -kLargestErrno;
@@ -33,8 +25,8 @@ bool is_error(int64_t result) {
 // mmap(address, length, r-x, MAP_PRIVATE | MAP_FIXED_NOREPLACE, result of call 0, 0)
 RemoteCall map_call(uint64_t address, uint64_t length) {
   return {SYS_mmap,
-          {number(address), number(length), number(PROT_READ | PROT_EXEC),
-           number(MAP_PRIVATE | MAP_FIXED_NOREPLACE), result_of(0), number(0)},
+          {Arg::of(address), Arg::of(length), Arg::of(PROT_READ | PROT_EXEC),
+           Arg::of(MAP_PRIVATE | MAP_FIXED_NOREPLACE), Arg::of_result(0), Arg::of(0)},
           {}};
 }
 
@@ -135,11 +127,11 @@ Result<StopReport> map_file(const Process& process, const std::string& path_in_t
   }
   const std::vector<RemoteCall> calls = {
       {SYS_openat,
-       {number(static_cast<uint64_t>(AT_FDCWD)), text(path_in_target),
-        number(O_RDONLY | O_CLOEXEC)},
+       {Arg::of(static_cast<uint64_t>(AT_FDCWD)), Arg::of_text(path_in_target),
+        Arg::of(O_RDONLY | O_CLOEXEC)},
        {}},
       map_call(address, length),
-      {SYS_close, {result_of(0)}, {}},
+      {SYS_close, {Arg::of_result(0)}, {}},
   };
   JITSCOPE_ASSIGN(const RemoteReport report, run_remote_calls(process, calls, false, {}, options));
   if (is_error(report.results.at(0))) {
@@ -161,9 +153,9 @@ Result<StopReport> map_memfd(const Process& process, const std::string& name, ui
     return fill ? fill(task_path(process.pid(), fmt::format("fd/{}", result))) : Status{};
   };
   const std::vector<RemoteCall> calls = {
-      {SYS_memfd_create, {text(name), number(MFD_CLOEXEC)}, created},
+      {SYS_memfd_create, {Arg::of_text(name), Arg::of(MFD_CLOEXEC)}, created},
       map_call(address, length),
-      {SYS_close, {result_of(0)}, {}},
+      {SYS_close, {Arg::of_result(0)}, {}},
   };
   JITSCOPE_ASSIGN(const RemoteReport report, run_remote_calls(process, calls, false, {}, options));
   return finish(process, report, address, length, where);

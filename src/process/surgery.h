@@ -23,6 +23,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -89,6 +90,10 @@ struct RemoteArgument {
   enum class Kind : uint8_t { number, text, from_result } kind = Kind::number;
   uint64_t number = 0;  // or the index of the earlier call
   std::string text;
+
+  static RemoteArgument of(uint64_t value) { return {Kind::number, value, {}}; }
+  static RemoteArgument of_text(std::string value) { return {Kind::text, 0, std::move(value)}; }
+  static RemoteArgument of_result(uint64_t call) { return {Kind::from_result, call, {}}; }
 };
 struct RemoteCall {
   long number = 0;  // SYS_...
