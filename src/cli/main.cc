@@ -8,7 +8,9 @@
 
 #include "cli/command.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app{
       "jitscope gives code that a JIT wrote what ELF code has always had: names, probe points and\n"
       "ELF images, on running programs, without restarting or changing them."};
@@ -29,10 +31,18 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // CLI11's own way of saying "help was asked for" is an error with code 0.
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
   } catch (const std::exception& error) {
     // Nothing of ours throws; what is left is a lack of memory, or a fault of a library.
     std::fprintf(stderr, "jitscope: %s\n", error.what());
     return 3;
   }
-  return status;
 }

@@ -140,8 +140,8 @@ Result<ImageHome> create_image_file(const Process& process, uint64_t bytes) {
         continue;
       }
       home.fd = std::move(fd);
-      home.path_in_target = directory + "/" + name;
-      home.path_here = here + "/" + name;
+      home.path_in_target = fmt::format("{}/{}", directory, name);
+      home.path_here = fmt::format("{}/{}", here, name);
       return home;
     }
   }

@@ -123,7 +123,7 @@ std::string ElfSymbols::name_at(uint64_t address) const {
 
 std::string demangle(std::string_view name) {
   if (!name.starts_with("_Z")) return std::string(name);
-  const std::string text(name);
+  std::string text(name);
   if (back_references(name) > most_back_references) return text;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> readable(
