@@ -116,10 +116,15 @@ static __always_inline int hit(void* context, struct pt_regs* regs) {
     }
   }
   if (site->skip_if_jump) {
-    unsigned char opcode = 0;
-    if (bpf_probe_read_user(&opcode, 1, (const void*)regs->rip) == 0 && opcode == 0xe9) {
-      __sync_fetch_and_add(&count->redispatched, 1);
-      return 0;
+    unsigned char jump[8] = {}; /* e9 rel32 */
+    if (bpf_probe_read_user(jump, 5, (const void*)regs->rip) == 0 && jump[0] == 0xe9) {
+      int distance = (int)((unsigned int)jump[1] | (unsigned int)jump[2] << 8 |
+                           (unsigned int)jump[3] << 16 | (unsigned int)jump[4] << 24);
+      unsigned long long target = regs->rip + 5 + (long long)distance;
+      if (target >= site->jump_low && target < site->jump_high) {
+        __sync_fetch_and_add(&count->redispatched, 1);
+        return 0;
+      }
     }
   }
   __sync_fetch_and_add(&count->calls, 1);

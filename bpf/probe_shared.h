@@ -12,7 +12,9 @@ struct jitscope_site {
   unsigned long long check_address; /* 0: no check */
   unsigned long long check_value;   /* of the 8 bytes there, under the mask */
   unsigned long long check_mask;
-  unsigned int skip_if_jump; /* a hit on an `e9` instruction is a call on its way to another body */
+  unsigned long long jump_low; /* where the runtime's own jumps lead: */
+  unsigned long long jump_high;
+  unsigned int skip_if_jump; /* a hit on such a jump is a call on its way to another body */
   unsigned int enabled;
 };
 

@@ -1,8 +1,11 @@
 #include "cli/command.h"
 
 #include <fmt/format.h>
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 
@@ -33,16 +36,49 @@ void report_note(std::string_view text) {
   fmt::print(stderr, "{}\n", text);
 }
 
-bool write_out(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+bool Output::write_some(std::string& text, std::chrono::milliseconds wait) {
+  // poll() says that a pipe takes PIPE_BUF bytes: so much, and no more, never blocks.
+  size_t done = 0;
+  while (done < text.size()) {
+    pollfd handle = {STDOUT_FILENO, POLLOUT, 0};
+    const int ready = ::poll(&handle, 1, done == 0 ? static_cast<int>(wait.count()) : 0);
+    if (ready < 0 && errno != EINTR) break;
+    if (ready <= 0) break;
+    const size_t chunk = std::min<size_t>(text.size() - done, PIPE_BUF);
+    const ssize_t written = ::write(STDOUT_FILENO, text.data() + done, chunk);
     if (written < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EINTR || errno == EAGAIN) break;
+      if (errno != EPIPE) error_ = system_error("cannot write the output", "standard output");
       return false;
     }
-    text.remove_prefix(static_cast<size_t>(written));
+    done += static_cast<size_t>(written);
+  }
+  text.erase(0, done);
+  return true;
+}
+
+bool Output::write_all(std::string text, int allowed_interrupts) {
+  while (!text.empty()) {
+    if (!write_some(text, std::chrono::milliseconds(100))) return false;
+    if (interrupts() > allowed_interrupts) return false;
   }
   return true;
+}
+
+Output& output() {
+  static Output standard;
+  return standard;
+}
+
+bool write_out(std::string_view text) {
+  return output().write_all(std::string(text));
+}
+
+int status_with_output(int status) {
+  if (!output().error()) return status;
+  Error error = *output().error();
+  error.kind = ErrorKind::not_possible;
+  return report_error(error);
 }
 
 void catch_interrupts() {

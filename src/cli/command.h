@@ -1,6 +1,8 @@
 // What the commands share: messages, exit status, Ctrl-C, output that may be a closed pipe.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +25,26 @@ void add_expose_command(CLI::App& app, int& status);
 int report_error(const Error& error);
 void report_note(std::string_view text);
 
-// Standard output in one write; false when nobody reads it any more (then the command ends).
+// Standard output, as a file, a terminal or a pipe whose reader may stall, go away or fail.
+class Output {
+ public:
+  // Writes what can be written without waiting for a reader, at most `wait` for the first byte, and
+  // removes it from `text`. False when nobody will read the rest: the pipe is closed (that is
+  // fine), or writing failed (then error() says so).
+  bool write_some(std::string& text, std::chrono::milliseconds wait);
+  // All of it; waits for the reader until the user interrupts more than `allowed_interrupts` times.
+  bool write_all(std::string text, int allowed_interrupts = 0);
+  // The error of a failed write (not of a closed pipe); the command ends with it.
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+Output& output();
+// output().write_all(text).
 bool write_out(std::string_view text);
+// 3 and a message when a write failed, else `status`.
+int status_with_output(int status);
 
 // SIGINT, SIGTERM and SIGHUP ask the command to end; SIGPIPE is ignored (write_out tells).
 void catch_interrupts();

@@ -106,7 +106,7 @@ Status undo(const ExposeCommand& options) {
     return {};
   }
   write_out(
-      fmt::format("{} live image{}, {} entries put back, {} held other code already, {} file{} "
+      fmt::format("{} live image{}, {} entries put back, {} needed nothing, {} file{} "
                   "removed; stopped {}\n",
                   report.images, report.images == 1 ? "" : "s", report.entries_restored,
                   report.entries_not_ours, report.files_removed,
@@ -133,7 +133,7 @@ void add_expose_command(CLI::App& app, int& status) {
                                       "Take back what a dead jitscope left in the process");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, INT32_MAX));
   command->add_flag(
       "--force", options->even_in_use,
       "With --undo: also what a running jitscope holds; else: read a perf map in spite "
@@ -148,7 +148,7 @@ void add_expose_command(CLI::App& app, int& status) {
       return;
     }
     const Status result = options->undo ? undo(*options) : expose(*options);
-    status = result ? 0 : report_error(result.error());
+    status = result ? status_with_output(0) : report_error(result.error());
   });
 }
 

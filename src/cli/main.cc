@@ -1,6 +1,8 @@
 // jitscope: the command. Each verb stands in a file of its own; this one is the table of contents.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -35,9 +37,20 @@ int run(int argc, char** argv) {
   return status;
 }
 
+// A closed standard descriptor would be given to the next file that is opened, and what is meant
+// for the user would be written there. Opened the wrong way round, so that writing fails and is
+// reported.
+void keep_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0)
+      (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_standard_descriptors();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

@@ -90,7 +90,7 @@ void add_methods_command(CLI::App& app, int& status) {
   command->add_option("--map", options->source.map_path, "Read this perf map");
   command->callback([options, &status] {
     const Status result = list_methods(*options);
-    status = result ? 0 : report_error(result.error());
+    status = result ? status_with_output(0) : report_error(result.error());
   });
 }
 

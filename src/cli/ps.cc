@@ -97,7 +97,7 @@ void add_ps_command(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "ps", "Processes with executable memory that no ELF file backs, and how they can be probed");
   command->add_flag("--json", options->json, "One JSON object a line");
-  command->callback([options, &status] { status = run_ps(*options); });
+  command->callback([options, &status] { status = status_with_output(run_ps(*options)); });
 }
 
 }  // namespace jitscope

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <utility>
 
 #include "base/clock.h"
 #include "cli/command.h"
@@ -45,7 +47,11 @@ class CallPrinter {
       : options_(options), source_(source), tracer_(tracer), namer_(process) {}
 
   void take(const TracedCall& call) {
-    if (options_.count || full()) return;
+    if (options_.count) return;
+    if (full()) {
+      ++not_shown_;
+      return;
+    }
     ++events_;
     CallLine line;
     line.time_ns = call.event.call->time_ns;
@@ -68,12 +74,19 @@ class CallPrinter {
     }
   }
 
-  // False when nobody reads the output any more.
-  bool flush() {
-    const bool fine = write_out(out_);
-    out_.clear();
-    return fine;
+  // Writes what there is, until `stop` says so (a stalled reader must not keep a trace from
+  // ending). False when nobody reads the output any more.
+  template <typename Stop>
+  bool flush(Stop&& stop) {
+    while (!out_.empty() && !stop()) {
+      if (!output().write_some(out_, std::chrono::milliseconds(20))) return false;
+    }
+    return true;
   }
+  // What is not written yet.
+  std::string take_rest() { return std::exchange(out_, {}); }
+  // Calls that came after the last one shown (--max-events).
+  [[nodiscard]] uint64_t not_shown() const { return not_shown_; }
   [[nodiscard]] bool full() const {
     return options_.max_events != 0 && events_ >= options_.max_events;
   }
@@ -105,6 +118,7 @@ class CallPrinter {
   StackNamer namer_;
   std::string out_;
   uint64_t events_ = 0;
+  uint64_t not_shown_ = 0;
   uint64_t named_ns_ = 0;
 };
 
@@ -138,21 +152,29 @@ Result<int> trace(const TraceCommand& options) {
   const uint64_t deadline = options.duration > 0
                                 ? monotonic_ns() + static_cast<uint64_t>(options.duration * 1e9)
                                 : UINT64_MAX;
+  const auto over = [&] { return interrupts() != 0 || monotonic_ns() >= deadline; };
   bool gone = false;
-  while (interrupts() == 0 && monotonic_ns() < deadline && !printer.full() && !gone) {
+  bool read = true;
+  while (!over() && !printer.full() && !gone && read) {
     JITSCOPE_ASSIGN(const bool alive, tracer->step(std::chrono::milliseconds(10), on_call));
     gone = !alive;
-    if (!printer.flush()) break;
+    read = printer.flush(over);
   }
+  // The target first: it is put back before anybody is waited for.
   JITSCOPE_ASSIGN(const TraceReport report, tracer->finish(on_call));
-  if (interrupts() > 1) return 0;
-  printer.flush();
-  write_out(options.json ? summary_json(report) : summary_text(report));
+  if (read && interrupts() < 2) {
+    if (printer.not_shown() != 0) {
+      report_note(fmt::format("{} calls came after the last one shown", printer.not_shown()));
+    }
+    output().write_all(
+        printer.take_rest() + (options.json ? summary_json(report) : summary_text(report)),
+        interrupts());
+  }
   if (report.target_gone) {
     report_note("jitscope: the target exited or became another program");
     return exit_status(ErrorKind::target_gone);
   }
-  return 0;
+  return status_with_output(0);
 }
 
 }  // namespace
@@ -166,11 +188,16 @@ void add_trace_command(CLI::App& app, int& status) {
       ->required();
   command->add_flag("--count", options->count, "Only count, in the kernel");
   command->add_option("--duration", options->duration, "End after this many seconds")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        const bool fine = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) &&
+                          seconds > 0 && seconds < 1e9;
+        return fine ? std::string() : "wants a number of seconds above 0, not " + text;
+      });
   command->add_option("--max-events", options->max_events, "End after this many calls")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, INT32_MAX));
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, INT32_MAX));
   command->add_option("--backend", options->backend, "How calls are caught")
       ->check(CLI::IsMember({"auto", "trampoline", "breakpoint", "inplace"}));
   command->add_flag("--stack", options->stack, "With the callers");

@@ -14,7 +14,7 @@ constexpr uint64_t millisecond = 1'000'000;
 constexpr uint64_t period_with_events = 2000 * millisecond;
 constexpr uint64_t period_without_events = 400 * millisecond;
 // Bursts of load events are answered by one look.
-constexpr uint64_t shortest_period = 20 * millisecond;
+constexpr uint64_t shortest_period = 5 * millisecond;
 constexpr unsigned most_retries = 50;
 
 }  // namespace
@@ -63,9 +63,9 @@ bool BodyTracker::due() {
   }
   soon_ = wanted;
   const uint64_t since = monotonic_ns() - last_look_ns_;
-  // Under constant compilation a look every time would keep a CPU busy: at most a fifth of one.
+  // Under constant compilation a look every time would keep a CPU busy: at most half of one.
   if (wanted) {
-    return since >= std::clamp(4 * look_cost_ns_, shortest_period, period_without_events);
+    return since >= std::clamp(look_cost_ns_, shortest_period, period_without_events);
   }
   return since >= (watch_ ? period_with_events : period_without_events);
 }

@@ -33,8 +33,8 @@ std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes
   if (body.entry == 0) return "its entry is not known";
   if (entry_bytes.size() < 8) return "its entry cannot be read";
   if (starts_with(entry_bytes, {0xe9})) {
-    return "its entry is a jump already (not entrant, or probed by another jitscope: "
-           "`jitscope expose --undo` removes what a dead one left)";
+    return "its entry is a jump: just replaced by the runtime, or probed by another jitscope "
+           "(`jitscope expose --undo` takes back what a dead one left)";
   }
   if (backend == Backend::breakpoint) return {};
   if ((body.entry & 4095U) > 4096 - 8) return "its entry crosses a page";

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <tuple>
 
 #include "base/clock.h"
 #include "probe/body_tracker.h"
@@ -64,6 +65,7 @@ class LiveTracer final : public Tracer {
   Status choose_backend();
   Status refuse_too_many_breakpoints(const BodyTracker::Change& change) const;
   Status take(BodyTracker::Change change);
+  Status place_appeared(std::vector<BodyTracker::Found> appeared);
   Status place(std::vector<SiteState*> sites, Backend backend);
   Result<std::vector<SiteOutcome>> place_by(Backend backend, std::span<const SiteRequest> requests);
   Result<std::vector<SiteOutcome>> place_breakpoints(std::span<const SiteRequest> requests);
@@ -166,6 +168,7 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_breakpoints(
     std::span<const SiteRequest> requests) {
   std::vector<SiteOutcome> outcomes(requests.size());
   size_t used = active_breakpoints();
+  JITSCOPE_ASSIGN(const auto maps, process_.maps());
   for (size_t i = 0; i < requests.size(); ++i) {
     const CodeBody& body = requests[i].body;
     Bytes entry(16);
@@ -176,7 +179,12 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_breakpoints(
       outcomes[i].reason = "all 4 breakpoint registers of the CPU are in use";
       continue;
     }
-    Status status = session_->add_breakpoint(requests[i].id, body.entry, hit_check_of(body));
+    HitCheck check = hit_check_of(body);
+    if (check.skip_if_jump) {
+      std::tie(check.jump_low, check.jump_high) =
+          code_range_around(body.entry, tracker_.snapshot(), maps);
+    }
+    Status status = session_->add_breakpoint(requests[i].id, body.entry, check);
     if (status) {
       outcomes[i].placed = true;
       ++used;
@@ -277,9 +285,18 @@ void LiveTracer::retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone) 
 }
 
 Status LiveTracer::take(BodyTracker::Change change) {
-  retire(change.gone);
+  // Breakpoint registers must be free before they can be used again. Else the new bodies come
+  // first: taking a uprobe away costs milliseconds in which calls would be missed.
+  const bool registers_first = active_breakpoints() != 0;
+  if (registers_first) retire(change.gone);
+  const Status status = place_appeared(std::move(change.appeared));
+  if (!registers_first) retire(change.gone);
+  return status;
+}
+
+Status LiveTracer::place_appeared(std::vector<BodyTracker::Found> appeared) {
   std::vector<SiteState*> fresh;
-  for (BodyTracker::Found& found : change.appeared) {
+  for (BodyTracker::Found& found : appeared) {
     SiteState* site = nullptr;
     // A body that could not be placed before comes again: it keeps its number.
     for (SiteState& known : sites_) {

@@ -147,10 +147,14 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
   });
   if (candidates.empty()) return outcomes;
 
-  if (image_->record_capacity() - image_->record_count() < candidates.size()) {
-    return fail(ErrorKind::not_possible, "the live image is full", home_.path_here,
-                "stop and start the trace again");
+  // What fits is placed; the rest says why it is not.
+  const size_t room = image_->record_capacity() - image_->record_count();
+  for (size_t i = room; i < candidates.size(); ++i) {
+    outcomes[candidates[i].request].reason =
+        fmt::format("the live image is full ({} sites)", image_->record_capacity());
   }
+  if (candidates.size() > room) candidates.resize(room);
+  if (candidates.empty()) return outcomes;
   JITSCOPE_ASSIGN(const uint64_t batch, image_->begin_batch(candidates.size() * slot_bytes));
   Bytes text(candidates.size() * slot_bytes, std::byte{0xcc});
   uint64_t offset = batch;

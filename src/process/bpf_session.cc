@@ -166,8 +166,13 @@ class Session final : public BpfSession {
       return fail(ErrorKind::not_possible, fmt::format("more than {} sites", options_.max_sites),
                   {}, "trace fewer methods at once");
     }
-    const jitscope_site value = {check.address, check.value, check.mask,
-                                 check.skip_if_jump ? 1U : 0U, 1U};
+    const jitscope_site value = {check.address,
+                                 check.value,
+                                 check.mask,
+                                 check.jump_low,
+                                 check.jump_high,
+                                 check.skip_if_jump ? 1U : 0U,
+                                 1U};
     if (bpf_map__update_elem(object_->maps.sites, &site, sizeof(site), &value, sizeof(value), 0) !=
         0) {
       return fail(bpf_error("cannot describe a site to the kernel", errno));

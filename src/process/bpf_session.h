@@ -37,7 +37,12 @@ struct HitCheck {
   uint64_t address = 0;  // 0: none
   uint64_t value = 0;
   uint64_t mask = 0;
-  bool skip_if_jump = false;  // the entry holds `e9`: the call goes on to another body
+  // The entry holds a `jmp rel32` to [jump_low, jump_high): the runtime's own, by which the call
+  // goes on to another body. A jump elsewhere is another tool's and does not keep the call from
+  // counting.
+  bool skip_if_jump = false;
+  uint64_t jump_low = 0;
+  uint64_t jump_high = UINT64_MAX;
 };
 
 struct UprobeSite {

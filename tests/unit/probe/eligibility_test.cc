@@ -69,7 +69,7 @@ TEST(WhyNot, WhatIsKnownOfTheBody) {
 TEST(WhyNot, WhatTheBytesSay) {
   expect_refused(body_at(), {}, "cannot be read");
   expect_refused(body_at(), bytes_of({0x89, 0x84, 0x24, 0, 0, 0, 0}), "cannot be read");
-  expect_refused(body_at(), bytes_of({0xe9, 1, 2, 3, 4, 5, 6, 7}), "is a jump already");
+  expect_refused(body_at(), bytes_of({0xe9, 1, 2, 3, 4, 5, 6, 7}), "its entry is a jump");
   constexpr std::array changing = {Backend::trampoline, Backend::inplace};
   const Bytes int3 = bytes_of({0xcc, 0x84, 0x24, 0, 0, 0, 0, 0});
   expect_refused(body_at(), int3, "breakpoint of another tool", changing);
