@@ -1,24 +1,15 @@
 """Counts of calls of an optimised JavaScript function are exact, and its name has file, line, column."""
 
 import harness
-from harness import PROGRAMS, Run, check, equal
-from runtimes import start_node, warm
+from harness import Run, check, equal
+from runtimes import hot_name, start_node, warm
 
 CALLS = 100_000
 
 
-def full_name():
-    """V8 counts the function from the bracket behind its name."""
-    path = PROGRAMS / "truth.js"
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if line.startswith("function hot("):
-            return f"hot {path}:{number}:{line.index('(') + 1}"
-    raise AssertionError("truth.js has no function hot")
-
-
 def test_counts():
     with start_node("--perf-basic-prof", "--no-turbo-inlining") as target:
-        warm(target, [full_name()], "turbofan")
+        warm(target, [hot_name()], "turbofan")
         for backend in ("trampoline", "breakpoint"):
             run = Run("trace", "-p", target.pid, "--count", "--json", "--backend", backend, "truth.js:hot")
             started = run.started()
@@ -26,8 +17,8 @@ def test_counts():
             target.go(f"go {CALLS}")
             run.interrupt()
             summaries = run.result().summaries()
-            equal(list(summaries), [full_name()], f"{backend}: methods")
-            summary = summaries[full_name()]
+            equal(list(summaries), [hot_name()], f"{backend}: methods")
+            summary = summaries[hot_name()]
             equal((summary["calls"], summary["lost"]), (CALLS, 0), f"{backend}: calls, lost")
             tiers = {site["tier"] for site in summary["sites"]}
             check("turbofan" in tiers, f"{backend}: no site on the optimised body, only {tiers}")

@@ -4,7 +4,7 @@ import re
 
 import harness
 from harness import Run, check, equal, jitscope
-from runtimes import jdks, start_java, start_node, warm
+from runtimes import hot_name, jdks, start_java, start_node, warm
 
 FIXED = "Truth.fixed(int)"
 SIX = "Truth.six(int,long,short,byte,char,boolean)"
@@ -125,7 +125,7 @@ def test_java_stack():
 
 def test_node():
     with start_node("--perf-basic-prof", "--no-turbo-inlining") as target:
-        target.go("go 200000")
+        warm(target, [hot_name()], "turbofan")
         methods(target, "perf-map")
         trace(target, "truth.js:hot", 10)
 

@@ -80,6 +80,15 @@ def start_node(*flags, program="truth.js"):
     return Target([node(), *flags, str(PROGRAMS / program)], cwd=scratch())
 
 
+def hot_name():
+    """Of the function of truth.js: V8 counts it from the bracket behind its name."""
+    path = PROGRAMS / "truth.js"
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.startswith("function hot("):
+            return f"hot {path}:{number}:{line.index('(') + 1}"
+    raise AssertionError("truth.js has no function hot")
+
+
 def node():
     found = shutil.which("node")
     if not found:

@@ -88,7 +88,8 @@ TEST(Process, NoticesExitAndExec) {
   EXPECT_TRUE(process->alive());
   const auto again = Process::open(program.pid());
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->command_line(), "sleep 1000");
+  // The kernel shows the new program a moment before its arguments.
+  EXPECT_TRUE(eventually([&] { return again->command_line() == "sleep 1000"; }));
   program.kill();
   ASSERT_TRUE(eventually([&] { return !again->alive(); }));
   EXPECT_EQ(again->check_same().error().kind, ErrorKind::target_gone);
