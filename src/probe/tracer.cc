@@ -314,13 +314,7 @@ Status LiveTracer::place_appeared(std::vector<BodyTracker::Found> appeared) {
     fresh.push_back(site);
   }
   if (fresh.empty()) return {};
-  Status status = place(fresh, backend_);
-  if (!status) {
-    for (SiteState* site : fresh) {
-      if (!site->placed && site->reason.empty()) site->reason = to_string(status.error());
-    }
-  }
-  return status;
+  return place(std::move(fresh), backend_);
 }
 
 bool LiveTracer::target_gone() {
