@@ -93,6 +93,9 @@ Status LiveExposer::begin() {
   JITSCOPE_ASSIGN(const auto maps, process_.maps());
   const auto [low, high] = code_range_around(anchor, tracker_.snapshot(), maps);
   JITSCOPE_TRY(trampolines_.prepare(low, high));
+  if (std::string remark = trampolines_.remark(); !remark.empty()) {
+    notes_.push_back(std::move(remark));
+  }
 
   std::vector<const MethodName*> names;
   for (size_t i = 0; i < tracker_.methods().size(); ++i) {

@@ -153,6 +153,9 @@ Status LiveTracer::begin() {
     return fail(ErrorKind::not_possible, "no body of these methods could be probed", {},
                 fmt::format("{}", fmt::join(start_.notes, "; ")));
   }
+  if (std::string remark = trampolines_.remark(); !remark.empty()) {
+    start_.notes.push_back(std::move(remark));
+  }
   start_.backend = backend_;
   start_.stopped = trampolines_.stopped() + inplace_.stopped();
   return {};
@@ -427,6 +430,11 @@ Result<TraceReport> LiveTracer::finish(const std::function<void(const TracedCall
   report.stopped = trampolines_.stopped() + inplace_.stopped();
   report.longest_stop = std::max(trampolines_.longest_stop(), inplace_.stopped());
   for (const std::string& note : start_.notes) report.notes.push_back(note);
+  if (tracker_.methods().full()) {
+    report.notes.push_back(fmt::format(
+        "more methods matched while tracing than --max {} allows: those are not counted",
+        options_.max_methods));
+  }
   if (!restored) {
     report.notes.push_back(
         fmt::format("entries were not put back: {}", to_string(restored.error())));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -294,6 +295,12 @@ Result<size_t> Trampolines::withdraw(std::span<const uint32_t> ids) {
   std::erase_if(jumps_,
                 [&](const PlacedJump& jump) { return wanted.empty() || wanted.contains(jump.id); });
   return restored;
+}
+
+std::string Trampolines::remark() const {
+  if (!image_ || !home_.path_in_target.empty()) return {};
+  return fmt::format("the live image lies in a memfd, no directory would do: {}",
+                     fmt::join(home_.passed_over, "; "));
 }
 
 void Trampolines::unlink_file() {

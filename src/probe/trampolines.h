@@ -54,10 +54,10 @@ class Trampolines {
 
   [[nodiscard]] uint64_t base() const { return base_; }
   [[nodiscard]] uint64_t length() const { return image_ ? image_->mapped_length() : 0; }
-  // As this process and other tools here open it; as the target names it ("" for a memfd).
+  // As this process and other tools here open it.
   [[nodiscard]] const std::string& file_here() const { return home_.path_here; }
-  [[nodiscard]] const std::string& file_in_target() const { return home_.path_in_target; }
-  [[nodiscard]] const std::vector<std::string>& notes() const { return home_.passed_over; }
+  // What the user should know of where the image lies; "" for a file in a usual place.
+  [[nodiscard]] std::string remark() const;
   [[nodiscard]] std::chrono::nanoseconds stopped() const { return stopped_; }
   [[nodiscard]] std::chrono::nanoseconds longest_stop() const { return longest_stop_; }
   [[nodiscard]] const std::vector<PlacedJump>& jumps() const { return jumps_; }
