@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "formats/perfmap/perf_map_line.h"
 
 namespace jitscope {
 
@@ -26,7 +27,7 @@ struct PerfMapLine {
 
 class PerfMapParser {
  public:
-  static constexpr size_t kLongestLine = 16U << 10U;
+  static constexpr size_t kLongestLine = kLongestPerfMapLine;
 
   // `where` names the file in diagnostics, which must outlive the parser.
   PerfMapParser(std::string where, Diagnostics& diagnostics)

@@ -1,0 +1,51 @@
+// What must hold for any offline map and any --map option; shared by the fuzz target and by the
+// test that replays its corpus. The first line is the option's text, the rest the map. Empty: all
+// is well.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/perfmap/offline_map.h"
+
+namespace jitscope::fuzz {
+
+inline std::string_view check_offline_map(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view words = text.substr(0, end);
+  std::optional<OfflineMapBase> base;
+  if (const auto option = parse_offline_map_option(words)) {
+    std::string again = option->file + '=' + option->image;
+    if (option->base) again += ":base=" + std::string(to_string(*option->base));
+    if (again != words) return "the option is not what was said";
+    if (option->file.empty() || option->image.empty()) return "an option without a map or image";
+    if (!option->names(option->image)) return "an image that is not itself";
+    base = option->base;
+  } else if (option.error().kind != ErrorKind::usage) {
+    return "a wrong option that is no wrong usage";
+  }
+
+  const auto rest = bytes.subspan(std::min(end + 1, bytes.size()));
+  Diagnostics diagnostics;
+  const auto map = OfflineMap::read(memory_source(std::vector<std::byte>(rest.begin(), rest.end())),
+                                    base, diagnostics);
+  if (!map) return map.error().kind == ErrorKind::damaged ? "" : "an unexpected error";
+  if (base && (*map)->base() != *base) return "not the base that was asked for";
+  const ImageIdentity& identity = (*map)->identity();
+  if (identity_conflict(identity, identity)) return "an identity that conflicts with itself";
+  if (identity.guid && normal_guid(*identity.guid) != identity.guid) return "an odd guid";
+  const ImageMapping mapping{0x7f0000001000, 0x1000, 0x7f0000000000};
+  const auto key = (*map)->key(mapping, 0x7f0000001010);
+  const uint64_t expected = (*map)->base() == OfflineMapBase::absolute ? 0x7f0000001010 : 0x1010;
+  if (key != expected) return "a wrong key";
+  if ((*map)->at(*key).changed) return "a line that changed";
+  return {};
+}
+
+}  // namespace jitscope::fuzz

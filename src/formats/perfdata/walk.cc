@@ -1,0 +1,301 @@
+// Reading, ordering, handing out; see walk.h.
+#include "formats/perfdata/walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/byte_cursor.h"
+#include "formats/perfdata/decode.h"
+#include "formats/perfdata/format.h"
+#include "formats/perfdata/word.h"
+
+namespace jitscope::perfdata {
+namespace {
+
+constexpr uint64_t kSmallestChunk = 256U << 10U;
+constexpr uint64_t kLargestChunk = 1U << 20U;
+// What is read at once: small enough to be in the cache still when it is walked.
+constexpr size_t kPiece = 256U << 10U;
+// Chunks that are held in any case: those of both lanes and those behind them.
+constexpr uint64_t kSpareChunks = 4;
+
+constexpr size_t kRoomToUnpack = 64U << 10U;
+// perf calls a record of this time untimed.
+constexpr uint64_t kNoTime = UINT64_MAX;
+
+}  // namespace
+
+Walk::Walk(const ReadOptions& options, Header& header, EventTable& events, Gatherer& gatherer,
+           Diagnostics& diagnostics)
+    : header_(&header),
+      events_(&events),
+      gatherer_(&gatherer),
+      diagnostics_(&diagnostics),
+      in_order_(options.in_order),
+      max_waiting_(options.max_waiting_bytes),
+      pool_(std::clamp(options.max_waiting_bytes / 16, kSmallestChunk, kLargestChunk)),
+      outer_(pool_),
+      inner_(pool_) {}
+
+Status Walk::run(Input& input, uint64_t end, Handler& handler) {
+  handler_ = &handler;
+  JITSCOPE_TRY(read_chunks(input, end));
+  while (!stopped_ && !queue_.empty()) hand_out_first();
+  return {};
+}
+
+Status Walk::read_chunks(Input& input, uint64_t end) {
+  while (!stopped_) {
+    if (input.seekable()) {
+      const uint64_t left = end - std::min(end, input.position());
+      input.jump(input.position() + std::min(left, outer_.take_skip()));
+    }
+    const uint64_t left = end - std::min(end, input.position());
+    std::span<std::byte> room = outer_.room();
+    room = room.first(
+        std::min({room.size(), static_cast<size_t>(std::min<uint64_t>(left, kPiece)), kPiece}));
+    const uint64_t offset = input.position();
+    size_t got = 0;
+    if (!room.empty()) {
+      JITSCOPE_ASSIGN(got, input.next(room));
+    }
+    if (got == 0) {
+      const bool early = end != UINT64_MAX && left != 0;
+      if (early || outer_.unread() != 0) {
+        diagnostics_->note("perf.data cut short", fmt::format("it ends at {:#x}", offset));
+      }
+      return {};
+    }
+    outer_.filled(got, offset, false);
+    JITSCOPE_ASSIGN(const bool whole, drain(outer_));
+    if (!whole) return {};
+  }
+  return {};
+}
+
+Result<bool> Walk::drain(Lane& lane) {
+  RawRecord raw;
+  while (!stopped_) {
+    switch (lane.next(raw)) {
+      case Lane::Next::more:
+        return true;
+      case Lane::Next::damaged:
+        diagnostics_->note("record smaller than its own head: the rest cannot be read");
+        return false;
+      case Lane::Next::record:
+        JITSCOPE_TRY(take(raw, lane));
+    }
+  }
+  return true;
+}
+
+Status Walk::take(const RawRecord& raw, Lane& lane) {
+  if (static_cast<uint32_t>(raw.type) >= kFirstUserType) return take_user_record(raw, lane);
+  if (in_order_) {
+    enqueue(raw);
+  } else {
+    hand_out(raw);
+  }
+  return {};
+}
+
+Status Walk::take_user_record(const RawRecord& raw, Lane& lane) {
+  ByteCursor cursor(raw.body);
+  switch (raw.type) {
+    case RecordType::compressed:
+    case RecordType::compressed2:
+      if (&lane == &inner_) {
+        diagnostics_->note("compressed record inside a compressed one");
+        return {};
+      }
+      return unpack(raw);
+    case RecordType::header_attr:
+      // In a file it only repeats what the header said.
+      if (header_->pipe) JITSCOPE_TRY(gatherer_->add_event_record(raw.body));
+      break;
+    case RecordType::header_feature: {
+      const uint64_t feature = cursor.u64();
+      if (cursor.ok()) gatherer_->add_feature(feature, cursor.rest());
+      break;
+    }
+    case RecordType::event_update:
+      gatherer_->update_event(raw.body);
+      break;
+    case RecordType::time_conv:
+      if (auto conversion = decode_time_conversion(raw.body)) {
+        header_->time_conversion = conversion;
+      }
+      break;
+    case RecordType::build_id: {
+      BuildId build_id;
+      if (decode_build_id(raw.misc, raw.body, build_id)) gatherer_->add_build_id(build_id);
+      break;
+    }
+    case RecordType::auxtrace:
+      lane.skip(cursor.u64());
+      break;
+    case RecordType::tracing_data: {
+      const uint64_t size = cursor.u32();
+      lane.skip((size + kWord - 1) / kWord * kWord);
+      break;
+    }
+    case RecordType::finished_round:
+      end_round();
+      break;
+    default:
+      break;
+  }
+  hand_out(raw);
+  return {};
+}
+
+Status Walk::unpack(const RawRecord& raw) {
+  constexpr uint32_t zstd = 1;
+  if (const uint32_t kind = gatherer_->compression().value_or(zstd); kind != zstd) {
+    return fail(ErrorKind::not_possible,
+                fmt::format("is compressed in a way that is not known ({})", kind), {},
+                "only zstd is: record without -z, or with a perf that uses zstd");
+  }
+  ByteCursor cursor(raw.body);
+  std::span<const std::byte> data = raw.body;
+  if (raw.type == RecordType::compressed2) {
+    const uint64_t size = cursor.u64();
+    data = cursor.bytes(size);
+    if (!cursor.ok()) inflater_.give_up();
+  }
+  const bool broken_before = inflater_.broken();
+  if (!broken_before) inflater_.feed(data);
+  while (!stopped_ && !inflater_.broken()) {
+    const size_t got = inflater_.unpack(inner_.room().first(kRoomToUnpack));
+    if (got == 0) break;
+    inner_.filled(got, raw.chunk->offset_of(raw.position), true);
+    JITSCOPE_ASSIGN(const bool whole, drain(inner_));
+    if (!whole) inflater_.give_up();
+  }
+  if (inflater_.broken()) {
+    diagnostics_->note("compressed record that cannot be read",
+                       fmt::format("at {:#x}", raw.chunk->offset_of(raw.position)));
+  }
+  return {};
+}
+
+std::optional<uint64_t> Walk::time_of(const RawRecord& raw) const {
+  if (raw.type == RecordType::sample) {
+    const uint32_t event = events_->event_of_sample(raw.body);
+    if (event == EventTable::kUnknown && !events_->uniform()) return std::nullopt;
+    if (events_->size() == 0) return std::nullopt;
+    const SampleLayout& layout = events_->layout(event == EventTable::kUnknown ? 0 : event);
+    if (layout.time == SampleLayout::kAbsent) return std::nullopt;
+    if (raw.body.size() < (layout.time + size_t{1}) * kWord) return std::nullopt;
+    return word_at(raw.body, layout.time);
+  }
+  Record record;
+  record.head.type = raw.type;
+  const std::span<const std::byte> body =
+      split_trailer(events_->trailer_layout(raw.body), raw.body, record.head);
+  if (!record.head.has_time && (raw.type == RecordType::fork || raw.type == RecordType::exit)) {
+    decode_body(body, record);
+  }
+  if (!record.head.has_time) return std::nullopt;
+  return record.head.time;
+}
+
+void Walk::enqueue(const RawRecord& raw) {
+  const std::optional<uint64_t> time = time_of(raw);
+  uint64_t key = 0;
+  if (time && *time != kNoTime) {
+    key = *time;
+    // perf made it up: it tells how things stood before the first event.
+    if (key == 0) return hand_out(raw);
+    latest_ = std::max(latest_, key);
+    if (key < handed_out_) {
+      diagnostics_->note("record out of order",
+                         fmt::format("at {:#x}", raw.chunk->offset_of(raw.position)));
+      place_ = key;
+      return hand_out(raw);
+    }
+    place_ = key;
+  } else {
+    // No time: it stays behind the record it follows.
+    key = place_;
+    if (queue_.empty() || key < handed_out_) return hand_out(raw);
+  }
+  ChunkPool::use(raw.chunk);
+  queue_.push({key, sequence_++, raw.chunk, raw.position,
+               static_cast<uint32_t>(raw.body.size() + kRecordHeadSize)});
+  keep_within_limits();
+}
+
+void Walk::end_round() {
+  while (!stopped_ && !queue_.empty() && queue_.first_time() <= round_limit_) hand_out_first();
+  round_limit_ = latest_;
+}
+
+void Walk::keep_within_limits() {
+  const uint64_t spare = kSpareChunks * pool_.chunk_size();
+  if (queue_.bytes() <= max_waiting_ && pool_.bytes_in_use() <= max_waiting_ + spare) return;
+  diagnostics_->note("records left early: too many waited for the end of their round");
+  while (!stopped_ && !queue_.empty() &&
+         (queue_.bytes() > max_waiting_ / 2 || pool_.bytes_in_use() > max_waiting_ / 2 + spare)) {
+    hand_out_first();
+  }
+}
+
+void Walk::hand_out_first() {
+  const OrderQueue::Entry entry = queue_.pop();
+  handed_out_ = std::max(handed_out_, entry.time);
+  hand_out(record_at(entry.chunk, entry.position));
+  pool_.release(entry.chunk);
+}
+
+void Walk::hand_out(const RawRecord& raw) {
+  if (stopped_) return;
+  if (raw.type == RecordType::sample) return hand_out_sample(raw);
+  Record record;
+  record.head.type = raw.type;
+  record.head.misc = raw.misc;
+  record.head.offset = raw.chunk->offset_of(raw.position);
+  std::span<const std::byte> body = raw.body;
+  if (static_cast<uint32_t>(raw.type) < kFirstUserType) {
+    body = split_trailer(events_->trailer_layout(body), body, record.head);
+  }
+  if (!decode_body(body, record)) {
+    diagnostics_->note(
+        "record too short for its type",
+        fmt::format("type {} at {:#x}", static_cast<uint32_t>(raw.type), record.head.offset));
+    return;
+  }
+  stopped_ = !handler_->on_record(record);
+}
+
+void Walk::hand_out_sample(const RawRecord& raw) {
+  Sample sample;
+  sample.head.type = raw.type;
+  sample.head.misc = raw.misc;
+  sample.head.offset = raw.chunk->offset_of(raw.position);
+  sample.mode = cpu_mode(raw.misc);
+  sample.event = events_->event_of_sample(raw.body);
+  if (sample.event == EventTable::kUnknown) {
+    diagnostics_->note("sample of an unknown event", fmt::format("at {:#x}", sample.head.offset));
+    // Where all events record the same it can be read all the same, as the first one's.
+    if (events_->size() == 0 || !events_->uniform()) return;
+    sample.event = 0;
+  }
+  switch (parse_sample(events_->layout(sample.event), raw.body, scratch_, sample)) {
+    case SampleState::unusable:
+      diagnostics_->note("sample that does not fit its size",
+                         fmt::format("at {:#x}", sample.head.offset));
+      return;
+    case SampleState::cut:
+      diagnostics_->note("sample that does not fit its size",
+                         fmt::format("at {:#x}", sample.head.offset));
+      break;
+    case SampleState::whole:
+      break;
+  }
+  stopped_ = !handler_->on_sample(sample);
+}
+
+}  // namespace jitscope::perfdata

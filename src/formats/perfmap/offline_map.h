@@ -1,0 +1,91 @@
+// Offline maps: names for a mapped file that is no ELF, made beforehand from the file itself, in
+// the format of a perf map; and the option that gives one: `--map
+// FILE=PATH[:base=file|rva|absolute]`.
+//
+// FILE is the map. PATH is the image as it is mapped, or its base name alone. The base says what
+// the map's addresses are: offsets in the image file (the default), offsets from where the image's
+// first byte is mapped (RVAs), or addresses of the process. Without a base in the option the map's
+// own word counts (`# base: rva`, or the header of a crossgen2 .r2rmap, which has RVAs).
+//
+// A map may say which image it was made from, in lines anywhere in it:
+//   # build-id: 6f3c...       the image's build-id, hexadecimal
+//   # size: 4096              the image file's size in bytes, decimal or 0x
+//   # guid: 026D4D21-B3EE-3D93-843F-F7A964235822   MVID or CodeView signature; dashes, braces and
+//                             case do not count
+// and a crossgen2 .r2rmap says its signature (`FFFFFFFF 00 026D...`), which counts as the guid.
+// Other lines that begin with '#' are comments. An identity that cannot be read, or two that
+// differ, are errors: such a map cannot be trusted for any image. No system calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/diagnostics.h"
+#include "base/result.h"
+#include "formats/perfmap/perf_map_index.h"
+
+namespace jitscope {
+
+enum class OfflineMapBase : uint8_t { file, rva, absolute };
+[[nodiscard]] std::string_view to_string(OfflineMapBase base);
+
+struct OfflineMapOption {
+  std::string file;
+  std::string image;
+  std::optional<OfflineMapBase> base;
+
+  // Whether the image is this mapped file; " (deleted)" behind the path does not count.
+  [[nodiscard]] bool names(std::string_view mapped_path) const;
+};
+// The text behind --map. FILE ends at the first '='. Errors: usage.
+Result<OfflineMapOption> parse_offline_map_option(std::string_view text);
+
+// What is known of an image, or what a map says of it.
+struct ImageIdentity {
+  std::optional<std::string> build_id;  // lower case hexadecimal
+  std::optional<std::string> guid;      // as normal_guid() gives it
+  std::optional<uint64_t> size;
+};
+// 32 lower case hexadecimal digits, nothing when the text is no GUID.
+[[nodiscard]] std::optional<std::string> normal_guid(std::string_view text);
+// Why they are not the same image: "made for build-id 6f3c, the image has 77aa"; nothing where they
+// agree in all that both know (which may be nothing at all: see agrees_in_something).
+[[nodiscard]] std::optional<std::string> identity_conflict(const ImageIdentity& map,
+                                                           const ImageIdentity& image);
+[[nodiscard]] bool agrees_in_something(const ImageIdentity& map, const ImageIdentity& image);
+
+// Where an image is mapped.
+struct ImageMapping {
+  uint64_t start = 0;        // of this mapping
+  uint64_t file_offset = 0;  // of `start` in the file
+  uint64_t image_base = 0;   // where the image's first byte is, or would be, mapped
+};
+
+class OfflineMap {
+ public:
+  // `base` as in the option. `source` must be seekable and is kept.
+  static Result<std::unique_ptr<OfflineMap>> read(std::unique_ptr<ByteSource> source,
+                                                  std::optional<OfflineMapBase> base,
+                                                  Diagnostics& diagnostics);
+
+  [[nodiscard]] OfflineMapBase base() const { return base_; }
+  [[nodiscard]] const ImageIdentity& identity() const { return identity_; }
+  // An address of the process as the map counts; nothing when it lies before the mapping.
+  [[nodiscard]] std::optional<uint64_t> key(const ImageMapping& mapping, uint64_t address) const;
+  // By file offset, RVA or address, as base() says.
+  [[nodiscard]] PerfMapIndex::Answer at(uint64_t key) const { return index_->at(key); }
+  [[nodiscard]] const PerfMapIndex& index() const { return *index_; }
+
+ private:
+  OfflineMap() = default;
+
+  OfflineMapBase base_ = OfflineMapBase::file;
+  ImageIdentity identity_;
+  std::unique_ptr<PerfMapIndex> index_;
+};
+
+}  // namespace jitscope
