@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/byte_cursor.h"
+#include "symbolize/demangle.h"
 
 namespace jitscope {
 namespace {
@@ -94,23 +95,26 @@ StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
     return frame;
   }
   // By inode too: a library and its successor after an upgrade have the same path.
-  auto& symbols = files_[fmt::format("{}:{}:{}:{}", mapping.dev_major, mapping.dev_minor,
-                                     mapping.inode, mapping.path)];
-  if (symbols == nullptr) {
+  const auto [place, added] = files_.try_emplace(fmt::format(
+      "{}:{}:{}:{}", mapping.dev_major, mapping.dev_minor, mapping.inode, mapping.path));
+  auto& image = place->second;
+  if (added) {
     std::string path = process_.path_in_root(mapping.path);
     struct stat info = {};
     if (::stat(path.c_str(), &info) != 0 || info.st_ino != mapping.inode) {
       path = mapping.map_files_path(process_.pid());
     }
-    auto opened = ElfSymbols::open(path);
-    symbols = std::make_unique<ElfSymbols>(opened ? std::move(*opened) : ElfSymbols{});
+    auto opened = ElfImage::open(path, {});
+    if (opened) image = std::move(*opened);
   }
-  const auto in_file = symbols->address_of_offset(address - 1 - mapping.start + mapping.offset);
+  const uint64_t offset = address - 1 - mapping.start + mapping.offset;
+  const auto in_file = image != nullptr ? image->address_of_offset(offset) : std::nullopt;
   if (!in_file) {
     frame.reason = "not an ELF file, or not in its executable segments";
     return frame;
   }
-  frame.name = symbols->name_at(*in_file);
+  const auto hit = image->symbol_at(*in_file);
+  if (hit) frame.name = demangle(hit->raw);
   if (frame.name.empty()) frame.reason = "no symbol";
   return frame;
 }

@@ -22,7 +22,7 @@
 #include "code/code_body.h"
 #include "process/process.h"
 #include "runtimes/code_source.h"
-#include "symbolize/elf_symbols.h"
+#include "symbolize/elf_image.h"
 
 namespace jitscope {
 
@@ -59,7 +59,8 @@ class StackNamer {
   const Process& process_;
   std::vector<CodeBody> bodies_;  // by address
   std::vector<Mapping> maps_;
-  std::map<std::string, std::unique_ptr<ElfSymbols>> files_;  // by device, inode, path
+  // By device, inode, path; nullptr: no ELF file.
+  std::map<std::string, std::unique_ptr<ElfImage>> files_;
   std::unordered_map<uint64_t, bool> call_sites_;
 };
 

@@ -15,7 +15,7 @@
 #include "probe/image_home.h"
 #include "probe/trampolines.h"
 #include "probe/undo.h"
-#include "symbolize/elf_symbols.h"
+#include "symbolize/elf_image.h"
 #include "tests/unit/probe/live_target.h"
 
 namespace jitscope {
@@ -85,12 +85,14 @@ TEST_F(ExposerTest, TheSymbolsAreInTheFile) {
   auto exposer = expose();
   ASSERT_TRUE(exposer);
   const auto methods = exposer->exposed();
-  auto symbols = ElfSymbols::open(methods[0].file);
-  ASSERT_TRUE(symbols) << to_string(symbols.error());
+  auto image = ElfImage::open(methods[0].file, {});
+  ASSERT_TRUE(image) << to_string(image.error());
   for (const ExposedMethod& method : methods) {
-    const auto address = symbols->address_of_offset(method.offset);
+    const auto address = (*image)->address_of_offset(method.offset);
     ASSERT_TRUE(address);
-    EXPECT_EQ(symbols->name_at(*address), method.symbol);
+    const auto hit = (*image)->symbol_at(*address);
+    ASSERT_TRUE(hit);
+    EXPECT_EQ(hit->raw, method.symbol);
   }
 }
 

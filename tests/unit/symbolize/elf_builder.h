@@ -18,6 +18,7 @@ struct ElfBuilder {
     uint64_t size = 0;
     unsigned char type = STT_FUNC;
     uint16_t section = 1;  // .text
+    unsigned char binding = STB_GLOBAL;
   };
 
   std::vector<Symbol> symbols;
@@ -38,7 +39,7 @@ struct ElfBuilder {
     for (const Symbol& symbol : symbols) {
       Elf64_Sym entry{};
       entry.st_name = static_cast<Elf64_Word>(names.size());
-      entry.st_info = ELF64_ST_INFO(STB_GLOBAL, symbol.type);
+      entry.st_info = static_cast<unsigned char>(ELF64_ST_INFO(symbol.binding, symbol.type));
       entry.st_shndx = symbol.section;
       entry.st_value = symbol.value;
       entry.st_size = symbol.size;

@@ -1,0 +1,244 @@
+#include "symbolize/debug_files.h"
+
+#include <elfutils/debuginfod.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/byte_cursor.h"
+
+namespace jitscope {
+namespace {
+
+using Tables = std::array<std::array<uint32_t, 256>, 8>;
+
+// CRC-32 (reflected 0xedb88320), eight bytes a step: debug files are large.
+constexpr Tables make_tables() {
+  Tables tables = {};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0xedb88320U : 0);
+    tables[0][i] = value;
+  }
+  for (size_t t = 1; t < tables.size(); ++t) {
+    for (size_t i = 0; i < 256; ++i) {
+      tables[t][i] = (tables[t - 1][i] >> 8) ^ tables[0][tables[t - 1][i] & 0xff];
+    }
+  }
+  return tables;
+}
+constexpr Tables tables = make_tables();
+
+uint32_t checksum(uint32_t state, std::span<const uint8_t> bytes) {
+  size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    word ^= state;
+    state = 0;
+    for (size_t i = 0; i < 8; ++i) state ^= tables[7 - i][(word >> (8 * i)) & 0xff];
+  }
+  for (; at < bytes.size(); ++at) state = (state >> 8) ^ tables[0][(state ^ bytes[at]) & 0xff];
+  return state;
+}
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string home_cache() {
+  const char* home = std::getenv("HOME");
+  return home == nullptr || *home != '/' ? std::string() : std::string(home) + "/.debug";
+}
+
+// "ab/cdef01": where a build-id lies below .build-id.
+std::string place_of(std::span<const std::byte> id) {
+  std::string text = build_id_text(id);
+  return text.size() < 4 ? std::string() : text.insert(2, "/");
+}
+
+bool is_same_file(const ElfFile& a, const ElfFile& b) {
+  return a.fd() >= 0 && a.status().st_dev == b.status().st_dev &&
+         a.status().st_ino == b.status().st_ino;
+}
+
+struct Place {
+  std::string root;
+  std::string path;
+};
+
+std::unique_ptr<ElfFile> open_with_id(const Place& place, std::span<const std::byte> id) {
+  auto opened = ElfFile::open(place.path, place.root);
+  if (!opened || !same_build_id((*opened)->build_id(), id)) return nullptr;
+  return std::move(*opened);
+}
+
+std::vector<std::string> roots_of(const ElfImageOptions& options) {
+  if (options.root.empty() || options.root == "/") return {""};
+  return {options.root, ""};
+}
+
+std::vector<Place> places_by_id(std::span<const std::byte> id, const ElfImageOptions& options,
+                                bool debug_only) {
+  std::vector<Place> places;
+  const std::string place = place_of(id);
+  if (place.empty()) return places;
+  const std::string cache = home_cache();
+  if (!cache.empty() && !debug_only) {
+    // A directory in newer caches, the file itself in older ones.
+    places.push_back({"", cache + "/.build-id/" + place + "/elf"});
+    places.push_back({"", cache + "/.build-id/" + place});
+  }
+  for (const std::string& root : roots_of(options)) {
+    for (const std::string& directory : options.debug_directories) {
+      const std::string start = fmt::format("{}/.build-id/{}", directory, place);
+      if (!debug_only) places.push_back({root, start});
+      places.push_back({root, start + ".debug"});
+    }
+  }
+  if (!cache.empty()) {
+    places.push_back({"", cache + "/.build-id/" + place + "/debug"});
+    places.push_back({"", cache + "/.build-id/" + place + ".debug"});
+  }
+  return places;
+}
+
+bool tells_where_code_is(const ElfFile& file) {
+  const auto& segments = file.segments();
+  return segments.empty() || std::ranges::any_of(segments, [](const ElfFile::Segment& segment) {
+           return segment.executable && segment.file_size != 0;
+         });
+}
+
+struct DebugLink {
+  std::string name;
+  uint32_t checksum = 0;
+};
+
+std::optional<DebugLink> debug_link(const ElfFile& file) {
+  const auto* section = file.filled_section(".gnu_debuglink");
+  const Elf_Data* data = section != nullptr ? file.data(*section) : nullptr;
+  if (data == nullptr) return std::nullopt;
+  ByteCursor cursor(std::span(static_cast<const std::byte*>(data->d_buf), data->d_size));
+  DebugLink link;
+  link.name = cursor.c_string();
+  cursor.align(4);
+  link.checksum = cursor.u32();
+  // A name in a directory that we choose, not a path to anywhere.
+  const bool plain = !link.name.empty() && !link.name.contains('/') && link.name != "..";
+  return cursor.ok() && plain ? std::optional(link) : std::nullopt;
+}
+
+std::unique_ptr<ElfFile> ask_debuginfod(std::span<const std::byte> id, bool debug_information) {
+  if (id.empty()) return nullptr;
+  const std::unique_ptr<debuginfod_client, void (*)(debuginfod_client*)> client(debuginfod_begin(),
+                                                                                debuginfod_end);
+  if (client == nullptr) return nullptr;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(id.data());
+  const int length = static_cast<int>(id.size());
+  char* path = nullptr;
+  UniqueFd fd(debug_information ? debuginfod_find_debuginfo(client.get(), bytes, length, &path)
+                                : debuginfod_find_executable(client.get(), bytes, length, &path));
+  const std::unique_ptr<char, void (*)(void*)> held(path, std::free);
+  if (!fd) return nullptr;
+  auto opened = ElfFile::from_fd(std::move(fd), path != nullptr ? path : "debuginfod");
+  // A server may answer anything.
+  if (!opened || !same_build_id((*opened)->build_id(), id)) return nullptr;
+  return std::move(*opened);
+}
+
+}  // namespace
+
+std::optional<uint32_t> debug_link_checksum(int fd) {
+  std::vector<uint8_t> buffer(size_t{1} << 18);
+  uint32_t state = 0xffffffffU;
+  for (off_t at = 0;;) {
+    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), at);
+    if (got < 0) return std::nullopt;
+    if (got == 0) return ~state;
+    state = checksum(state, std::span(buffer).first(static_cast<size_t>(got)));
+    at += got;
+  }
+}
+
+std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOptions& options,
+                                         std::string_view wanted) {
+  const auto serves = [&](const std::unique_ptr<ElfFile>& found) {
+    return found != nullptr && !is_same_file(file, *found) &&
+           found->filled_section(wanted) != nullptr;
+  };
+  const auto& id = file.build_id();
+  std::vector<Place> places = places_by_id(id, options, true);
+  if (!id.empty() && file.path().starts_with('/')) {
+    for (const std::string& root : roots_of(options)) {
+      for (const std::string& directory : options.debug_directories) {
+        places.push_back({root, directory + file.path() + ".debug"});
+        places.push_back({root, directory + file.path()});
+      }
+    }
+  }
+  for (const Place& place : places) {
+    if (auto found = open_with_id(place, id); serves(found)) return found;
+  }
+  if (const auto link = debug_link(file)) {
+    const std::string beside = directory_of(file.path());
+    std::vector<std::string> paths = {beside + "/" + link->name, beside + "/.debug/" + link->name};
+    for (const std::string& directory : options.debug_directories) {
+      if (beside.starts_with('/')) paths.push_back(directory + beside + "/" + link->name);
+      paths.push_back(directory + "/" + link->name);
+    }
+    for (const std::string& path : paths) {
+      auto opened = ElfFile::open(path, options.root);
+      if (!opened || !serves(*opened)) continue;
+      const auto& other = (*opened)->build_id();
+      if (!id.empty() && !other.empty() && !same_build_id(id, other)) continue;
+      if (debug_link_checksum((*opened)->fd()) == link->checksum) return std::move(*opened);
+    }
+  }
+  if (options.debuginfod) {
+    if (auto found = ask_debuginfod(id, true); serves(found)) return found;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<ElfFile> find_by_build_id(std::span<const std::byte> id,
+                                          const ElfImageOptions& options) {
+  for (const Place& place : places_by_id(id, options, false)) {
+    if (auto found = open_with_id(place, id); found != nullptr && tells_where_code_is(*found)) {
+      return found;
+    }
+  }
+  if (!options.debuginfod) return nullptr;
+  for (const bool debug_information : {false, true}) {
+    auto found = ask_debuginfod(id, debug_information);
+    if (found != nullptr && tells_where_code_is(*found)) return found;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<ElfFile> find_shared_debug_file(const ElfFile& file, const ElfImageOptions& options,
+                                                bool& shares) {
+  const auto* section = file.filled_section(".gnu_debugaltlink");
+  shares = section != nullptr;
+  const Elf_Data* data = shares ? file.data(*section) : nullptr;
+  if (data == nullptr) return nullptr;
+  ByteCursor cursor(std::span(static_cast<const std::byte*>(data->d_buf), data->d_size));
+  const std::string name(cursor.c_string());
+  const auto id = cursor.rest();
+  if (!cursor.ok() || id.empty() || id.size() > 64) return nullptr;
+  std::vector<Place> places = places_by_id(id, options, true);
+  const std::string path = name.starts_with('/') ? name : directory_of(file.path()) + "/" + name;
+  for (const std::string& root : roots_of(options)) places.push_back({root, path});
+  for (const Place& place : places) {
+    if (auto found = open_with_id(place, id)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace jitscope
