@@ -174,6 +174,12 @@ void judge(const Process& process, const std::vector<Mapping>& maps, ProcessFind
 
 }  // namespace
 
+Runtime runtime_of_file(std::string_view path) {
+  const std::string_view name = base_name(path);
+  const Runtime library = runtime_of_library(name);
+  return library != Runtime::unknown ? library : runtime_of_executable(name);
+}
+
 RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& maps) {
   RuntimeInfo info;
   bool openj9 = false;

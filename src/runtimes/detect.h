@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "code/code_body.h"
@@ -46,6 +47,9 @@ struct ProcessFindings {
 [[nodiscard]] std::vector<JitMapping> find_jit_mappings(const Process& process,
                                                         const std::vector<Mapping>& maps);
 [[nodiscard]] RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& maps);
+// By the name of a mapped executable or library alone ("/usr/lib/.../libjvm.so"); unknown for the
+// rest.
+[[nodiscard]] Runtime runtime_of_file(std::string_view path);
 // All of it; cheap for processes without JIT code (one read of maps).
 Result<ProcessFindings> examine(const Process& process);
 

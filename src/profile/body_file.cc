@@ -1,0 +1,119 @@
+#include "profile/body_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace jitscope {
+namespace {
+
+// Code that is read from the process and held at a time.
+constexpr size_t kBatchBytes = 4U << 20U;
+constexpr size_t kBatchBodies = 1024;
+
+}  // namespace
+
+Status BodyFile::create(uint64_t time) {
+  if (file_) return {};
+  file_.reset(::open(unfinished().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                     S_IRUSR | S_IWUSR));
+  if (!file_) return fail(system_error("cannot create a file for the names of JIT code", path_));
+  std::string header;
+  writer_.header(header, time);
+  pending_.insert(0, header);
+  return {};
+}
+
+Status BodyFile::write_out() {
+  std::string_view rest = pending_;
+  while (!rest.empty()) {
+    const ssize_t done = ::write(file_.get(), rest.data(), rest.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) {
+      const Error error = system_error("cannot write down the names of JIT code", path_);
+      pending_.clear();
+      return fail(error);
+    }
+    rest.remove_prefix(static_cast<size_t>(done));
+    written_ += static_cast<uint64_t>(done);
+  }
+  pending_.clear();
+  if (!named_ && ::rename(unfinished().c_str(), path_.c_str()) != 0) {
+    return fail(system_error("cannot name a file with the names of JIT code", path_));
+  }
+  named_ = true;
+  return {};
+}
+
+Status BodyFile::load(std::span<const Body> bodies, MemoryReader& memory) {
+  std::vector<std::byte> code;
+  std::vector<MemoryReader::Range> ranges;
+  while (!bodies.empty()) {
+    JITSCOPE_TRY(create(bodies.front().time));
+    // As many as fit, at least one.
+    size_t count = 0;
+    size_t total = 0;
+    while (count < bodies.size() && count < kBatchBodies) {
+      const auto size = static_cast<size_t>(std::min(bodies[count].size, kLargestBody));
+      if (count != 0 && total + size > kBatchBytes) break;
+      total += size;
+      ++count;
+    }
+    code.assign(total, std::byte{0});
+    ranges.clear();
+    size_t at = 0;
+    for (const Body& body : bodies.first(count)) {
+      const auto size = static_cast<size_t>(std::min(body.size, kLargestBody));
+      ranges.push_back({body.address, std::span(code).subspan(at, size), false});
+      at += size;
+    }
+    memory.read_many(ranges);
+    for (size_t i = 0; i < count; ++i) {
+      const Body& body = bodies[i];
+      if (body.size == 0 || body.size > kLargestBody) continue;
+      jitdump::Load load;
+      load.time = body.time;
+      load.since = body.since;
+      load.pid = pid_;
+      load.tid = pid_;
+      load.address = body.address;
+      load.size = body.size;
+      load.name = body.name;
+      if (ranges[i].ok) load.code = ranges[i].out;
+      writer_.load(pending_, load);
+    }
+    bodies = bodies.subspan(count);
+    if (written_ + pending_.size() > kLargestFile) {
+      pending_.clear();
+      return fail(ErrorKind::not_possible, "the file for the names of JIT code is full", path_);
+    }
+    JITSCOPE_TRY(write_out());
+  }
+  return flush();
+}
+
+void BodyFile::gone(uint64_t address, uint64_t size, uint64_t time) {
+  writer_.gone(pending_, {time, address, size});
+}
+
+Status BodyFile::flush() {
+  if (!file_) {
+    // Only bodies that were written down can be gone.
+    pending_.clear();
+    return {};
+  }
+  return write_out();
+}
+
+Status BodyFile::close(uint64_t time) {
+  if (!file_) return {};
+  writer_.close(pending_, time);
+  const Status status = write_out();
+  file_.reset();
+  return status;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,284 @@
+// How one process is followed; see followed_process.h.
+#include "profile/followed_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/clock.h"
+#include "profile/recorded_name.h"
+#include "runtimes/detect.h"
+#include "runtimes/hotspot/hotspot_source.h"
+#include "runtimes/map_name.h"
+#include "runtimes/perf_map_source.h"
+#include "runtimes/runtime_hints.h"
+
+namespace jitscope {
+namespace {
+
+// A JVM that has just started has no code cache yet: so many tries before a perf map is looked for
+// instead, and so many failed looks in a row before its structures are given up.
+constexpr unsigned kPatience = 20;
+// More lines than this of one perf map are not written down.
+constexpr uint64_t kMostLines = 16U << 20U;
+constexpr size_t kBatch = 4096;
+
+// The jitdump that a process maps to mark it (PROT_EXEC, so that perf sees it); "" when it has
+// none.
+std::string mapped_jitdump(const Process& process, const std::vector<JitMapping>& mappings) {
+  for (const JitMapping& jit : mappings) {
+    if (!jit.mapping.file_backed() || jit.mapping.offset != 0) continue;
+    std::array<std::byte, 4> magic{};
+    if (!process.memory().read(jit.mapping.start, magic)) continue;
+    if (jitdump::looks_like_jitdump(magic)) return jit.mapping.path;
+  }
+  return {};
+}
+
+}  // namespace
+
+FollowedProcess::FollowedProcess(Process process, const std::string& folder, SourceOptions options,
+                                 uint64_t begin)
+    : process_(std::make_unique<Process>(std::move(process))),
+      options_(std::move(options)),
+      file_(fmt::format("{}/jit-{}-{}.dump", folder, process_->pid(), process_->start_ticks()),
+            process_->pid()),
+      first_time_(begin) {
+  summary_.pid = process_->pid();
+  summary_.start_ticks = process_->start_ticks();
+  summary_.name = process_->status().name;
+}
+
+void FollowedProcess::look() {
+  if (state_ == State::searching) search();
+  if (state_ != State::following) return;
+  ++summary_.looks;
+  const Status looked = source_ ? look_at_source() : look_at_map();
+  if (looked) {
+    failures_ = 0;
+  } else {
+    recover(looked.error());
+  }
+}
+
+void FollowedProcess::search() {
+  if (Status same = process_->check_same(); !same) {
+    recover(same.error());
+    return;
+  }
+  const auto maps = process_->maps();
+  if (!maps) {
+    summary_.reason = maps.error().what;
+    summary_.hint = maps.error().hint;
+    return;
+  }
+  const RuntimeInfo info = detect_runtime(*process_, *maps);
+  const auto mappings = find_jit_mappings(*process_, *maps);
+  runtime_ = info.runtime;
+  if (std::string dump = mapped_jitdump(*process_, mappings); !dump.empty()) {
+    summary_.own_jitdump = std::move(dump);
+    summary_.jit = true;
+    stop(State::self_dumped, "");
+    return;
+  }
+  if (mappings.empty() && info.runtime == Runtime::unknown) {
+    summary_.reason = "it has no JIT code";
+    return;
+  }
+  summary_.jit = true;
+  if (info.runtime == Runtime::hotspot && take_hotspot(info.library, info.library_base)) return;
+  if (info.runtime == Runtime::hotspot && failures_ < kPatience) return;
+  take_perf_map(info.runtime);
+}
+
+bool FollowedProcess::take_hotspot(const std::string& library, uint64_t base) {
+  auto source = open_hotspot_source(*process_, library, base);
+  if (!source) {
+    ++failures_;
+    summary_.reason = source.error().what;
+    summary_.hint = source.error().hint;
+    return false;
+  }
+  source_ = std::move(*source);
+  summary_.source = source_->describe();
+  state_ = State::following;
+  return true;
+}
+
+bool FollowedProcess::take_perf_map(Runtime runtime) {
+  auto place = find_perf_map(*process_, options_);
+  if (!place) {
+    const bool none = place.error().kind == ErrorKind::not_found;
+    summary_.reason =
+        none ? "nothing tells what its JIT code is: there is no perf map" : place.error().what;
+    summary_.hint = none ? how_to_get_a_perf_map(runtime) : place.error().hint;
+    return false;
+  }
+  place_ = std::move(*place);
+  map_ = std::make_unique<PerfMapFollower>(diagnostics_, place_.shown());
+  summary_.source = "perf map " + place_.shown();
+  state_ = State::following;
+  return true;
+}
+
+Status FollowedProcess::look_at_source() {
+  const uint64_t begin = monotonic_ns();
+  JITSCOPE_ASSIGN(const Snapshot snapshot, source_->read());
+  const uint64_t now = monotonic_ns();
+  std::vector<const CodeBody*> fresh;
+  for (const CodeBody& body : snapshot.bodies) {
+    if (body.size > BodyFile::kLargestBody) {
+      ++summary_.skipped;
+      continue;
+    }
+    const auto [entry, added] =
+        known_.try_emplace({body.address, body.version}, Kept{body.size, body.name, 0});
+    Kept& kept = entry->second;
+    kept.look = summary_.looks;
+    if (!added) {
+      const bool same =
+          kept.size == body.size && (kept.name == body.name || kept.name->raw == body.name->raw);
+      if (same) continue;
+      file_.gone(body.address, kept.size, now);
+      ++summary_.gone;
+      kept.size = body.size;
+      kept.name = body.name;
+    }
+    fresh.push_back(&body);
+  }
+  // A body that was being changed while it was read is missing from this look only.
+  if (snapshot.torn == 0) {
+    std::erase_if(known_, [&](const auto& entry) {
+      if (entry.second.look == summary_.looks) return false;
+      file_.gone(entry.first.address, entry.second.size, now);
+      ++summary_.gone;
+      return true;
+    });
+  }
+  JITSCOPE_TRY(write_bodies(fresh, now));
+  last_look_ = begin;
+  return {};
+}
+
+Status FollowedProcess::write_bodies(const std::vector<const CodeBody*>& fresh, uint64_t now) {
+  std::vector<std::string> names;
+  std::vector<BodyFile::Body> bodies;
+  names.reserve(fresh.size());
+  bodies.reserve(fresh.size());
+  for (const CodeBody* body : fresh) {
+    names.push_back(encode_recorded_name(body->name->display(), body->tier, runtime_));
+    bodies.push_back(
+        {last_look_, last_look_ == 0 ? first_time_ : now, body->address, body->size, names.back()});
+  }
+  summary_.bodies += bodies.size();
+  return bodies.empty() ? file_.flush() : file_.load(bodies, process_->memory());
+}
+
+Status FollowedProcess::look_at_map() {
+  const uint64_t begin = monotonic_ns();
+  const Status same = process_->check_same();
+  Result<PerfMapFollower::Growth> growth = PerfMapFollower::Growth{};
+  if (same) {
+    auto fd = open_perf_map(*process_, place_, options_.force);
+    if (!fd && !map_->open()) return fail(std::move(fd.error()));
+    growth = fd ? map_->read(std::move(*fd)) : map_->read_on();
+  } else if (map_->open()) {
+    // It has ended; what it wrote last is still there.
+    growth = map_->read_on();
+  }
+  JITSCOPE_TRY(growth);
+  const uint64_t now = monotonic_ns();
+  std::vector<std::string> names;
+  std::vector<BodyFile::Body> bodies;
+  for (size_t at = 0; at < growth->lines.size(); at += kBatch) {
+    names.clear();
+    bodies.clear();
+    names.reserve(kBatch);
+    for (size_t i = at; i < std::min(at + kBatch, growth->lines.size()); ++i) {
+      const PerfMapLine& line = growth->lines[i];
+      if (line.size == 0 || line.size > BodyFile::kLargestBody || lines_ >= kMostLines) {
+        ++summary_.skipped;
+        continue;
+      }
+      ++lines_;
+      const MapName parsed = parse_map_name(runtime_, line.name);
+      names.push_back(encode_recorded_name(
+          runtime_ == Runtime::hotspot ? parsed.name.display() : line.name, parsed.tier, runtime_));
+      bodies.push_back(
+          {last_look_, last_look_ == 0 ? first_time_ : now, line.address, line.size, names.back()});
+    }
+    summary_.bodies += bodies.size();
+    JITSCOPE_TRY(file_.load(bodies, process_->memory()));
+  }
+  last_look_ = begin;
+  return same;
+}
+
+void FollowedProcess::recover(const Error& error) {
+  if (error.where == file_.path()) {  // the disk is full, the folder is gone
+    stop(State::ended, error.what, error.hint);
+    return;
+  }
+  if (error.kind != ErrorKind::target_gone) {
+    summary_.reason = error.what;
+    summary_.hint = error.hint;
+    if (++failures_ >= kPatience) {
+      source_.reset();
+      map_.reset();
+      state_ = State::searching;
+    }
+    return;
+  }
+  const uint64_t now = monotonic_ns();
+  auto again = Process::open(process_->pid());
+  source_.reset();
+  map_.reset();
+  // A process that is about to end has no memory any more, one that called exec has other memory.
+  const auto maps = again ? again->maps() : Result<std::vector<Mapping>>{};
+  if (!again || again->start_ticks() != process_->start_ticks() || !maps || maps->empty()) {
+    (void)file_.flush();
+    stop(State::ended, "");
+    return;
+  }
+  // Another program in the same process: nothing of the old one is left.
+  for (const auto& [key, kept] : known_) file_.gone(key.address, kept.size, now);
+  summary_.gone += known_.size();
+  known_.clear();
+  if (const Status written = file_.flush(); !written) {
+    stop(State::ended, written.error().what, written.error().hint);
+    return;
+  }
+  *process_ = std::move(*again);
+  summary_.name = process_->status().name;
+  first_time_ = now;
+  last_look_ = 0;
+  lines_ = 0;
+  failures_ = 0;
+  state_ = State::searching;
+}
+
+void FollowedProcess::stop(State state, std::string reason, std::string hint) {
+  source_.reset();
+  map_.reset();
+  known_.clear();
+  summary_.reason = std::move(reason);
+  summary_.hint = std::move(hint);
+  state_ = state;
+}
+
+void FollowedProcess::finish() {
+  (void)file_.close(monotonic_ns());
+}
+
+FollowedSummary FollowedProcess::summary() const {
+  FollowedSummary summary = summary_;
+  if (summary.bodies != 0) {
+    summary.dump = file_.path();
+    if (state_ == State::following) summary.reason.clear();
+  }
+  return summary;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,117 @@
+// FollowedProcess: one live process whose JIT code is watched from outside while a recording runs,
+// and written down with the times at which it was seen to come and go.
+//
+// Where the code is known from, best first: the dump that the runtime writes itself (nothing to do
+// but to know of it), HotSpot's own structures, a perf map. A look reads the source; what is new
+// since the look before is a LOAD whose time is the end of this look and whose SINCE is the
+// beginning of the one before; what is no longer there is GONE. What the first look finds counts
+// from the beginning of the recording. Lines of a perf map never end.
+//
+// Not thread-safe. Never stops or changes the process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/result.h"
+#include "process/process.h"
+#include "profile/body_file.h"
+#include "runtimes/code_source.h"
+#include "runtimes/perf_map_file.h"
+
+namespace jitscope {
+
+struct FollowedSummary {
+  pid_t pid = 0;
+  uint64_t start_ticks = 0;
+  std::string name;
+  std::string source;       // "HotSpot structures in memory"; "" when it was not followed
+  std::string dump;         // the file with its bodies; "" when there is none
+  std::string own_jitdump;  // the dump that it writes itself, as its mappings name it
+  std::string reason;       // why it was not, or no longer, followed
+  std::string hint;
+  bool jit = false;  // it has, or had, code that no ELF file holds
+  uint64_t bodies = 0;
+  uint64_t gone = 0;
+  uint64_t looks = 0;
+  uint64_t skipped = 0;  // bodies of an impossible size, and lines beyond the largest number
+};
+
+class FollowedProcess {
+ public:
+  // `begin`: of the recording, CLOCK_MONOTONIC.
+  FollowedProcess(Process process, const std::string& folder, SourceOptions options,
+                  uint64_t begin);
+
+  enum class State : uint8_t {
+    searching,  // no source yet: look() tries again
+    following,
+    self_dumped,  // its runtime writes a jitdump
+    ended,        // exited, or following it failed for good
+  };
+  [[nodiscard]] State state() const { return state_; }
+
+  // Reads what there is. Cheap when little changed.
+  void look();
+  // Tells that nothing more will be read; closes the file.
+  void finish();
+
+  [[nodiscard]] pid_t pid() const { return process_->pid(); }
+  [[nodiscard]] FollowedSummary summary() const;
+
+ private:
+  struct Key {
+    uint64_t address = 0;
+    uint64_t version = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return std::hash<uint64_t>()(key.address * 0x9E3779B97F4A7C15U ^ key.version);
+    }
+  };
+  struct Kept {
+    uint64_t size = 0;
+    std::shared_ptr<const MethodName> name;
+    uint64_t look = 0;  // the last one that saw it
+  };
+
+  void search();
+  bool take_hotspot(const std::string& library, uint64_t base);
+  bool take_perf_map(Runtime runtime);
+  Status look_at_source();
+  Status look_at_map();
+  Status write_bodies(const std::vector<const CodeBody*>& fresh, uint64_t now);
+  // After an error of a look: did it call exec, exit, or was it a bad moment?
+  void recover(const Error& error);
+  void stop(State state, std::string reason, std::string hint = {});
+
+  // On the heap: the code source refers to it.
+  std::unique_ptr<Process> process_;
+  SourceOptions options_;
+  State state_ = State::searching;
+  BodyFile file_;
+  uint64_t first_time_ = 0;  // what the next first look finds counts from here on
+  uint64_t last_look_ = 0;   // begin of the look before; 0: there was none
+  Runtime runtime_ = Runtime::unknown;
+
+  std::unique_ptr<CodeSource> source_;
+  std::unordered_map<Key, Kept, KeyHash> known_;
+
+  Diagnostics diagnostics_;
+  PerfMapPlace place_;
+  std::unique_ptr<PerfMapFollower> map_;
+  uint64_t lines_ = 0;
+
+  unsigned failures_ = 0;
+  FollowedSummary summary_;
+};
+
+}  // namespace jitscope

@@ -1,0 +1,209 @@
+// When to look; see follower.h. What a look does is in followed_process.cc.
+#include "profile/follower.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace jitscope {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kShortestInterval = 20 * kMillisecond;
+constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
+// A process without a source: asked often at first (a JVM that is starting), then seldom.
+constexpr uint64_t kFirstPause = 10 * kMillisecond;
+constexpr uint64_t kLongestPause = 4000 * kMillisecond;
+
+uint64_t thread_cpu_ns() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+void Follower::end(Entry& entry) {
+  entry.process->finish();
+  FollowedSummary summary = entry.process->summary();
+  if (summary.jit || entry.wanted) ended_.push_back(std::move(summary));
+}
+
+void Follower::add(pid_t pid, bool wanted) {
+  const auto known = entries_.find(pid);
+  if (known != entries_.end()) {
+    Entry& entry = known->second;
+    if (entry.process->state() == FollowedProcess::State::searching) {
+      entry.pause = kFirstPause;
+      entry.due = 0;
+      return;
+    }
+    if (entry.process->state() != FollowedProcess::State::ended) return;
+    // The pid may have been given to another process.
+    end(entry);
+    entries_.erase(known);
+  }
+  if (entries_.size() >= kMostProcesses) {
+    ++report_.not_followed;
+    return;
+  }
+  auto process = Process::open(pid);
+  if (!process) {
+    if (process.error().kind == ErrorKind::not_found ||
+        process.error().kind == ErrorKind::target_gone) {
+      return;  // it has ended
+    }
+    FollowedSummary summary;
+    summary.pid = pid;
+    summary.reason = process.error().what;
+    summary.hint = process.error().hint;
+    ended_.push_back(std::move(summary));
+    return;
+  }
+  Entry entry;
+  entry.process = std::make_unique<FollowedProcess>(std::move(*process), options_.folder,
+                                                    options_.source, options_.begin);
+  entry.pause = kFirstPause;
+  entry.wanted = wanted;
+  entries_.emplace(pid, std::move(entry));
+}
+
+size_t Follower::following() const {
+  return static_cast<size_t>(std::ranges::count_if(entries_, [](const auto& entry) {
+    return entry.second.process->state() == FollowedProcess::State::following;
+  }));
+}
+
+void Follower::look(Entry& entry) {
+  using State = FollowedProcess::State;
+  const bool first = entry.process->state() == State::searching;
+  const uint64_t begin = thread_cpu_ns();
+  entry.process->look();
+  const uint64_t cost = thread_cpu_ns() - begin;
+  ++report_.looks;
+  report_.cpu_ns += cost;
+  const uint64_t now = monotonic_ns();
+  const auto paced = [&](uint64_t look_cost, size_t others) {
+    const double share = std::max(options_.cpu_share, 0.001);
+    return static_cast<uint64_t>(static_cast<double>(look_cost) / share) * others;
+  };
+  switch (entry.process->state()) {
+    case State::following: {
+      if (first) {
+        report_.first_cpu_ns += cost;
+        // What the first look found is not what the next ones will find.
+        entry.cost = 0;
+        entry.due = now + kShortestInterval;
+        break;
+      }
+      // Slowly down, at once up: a burst of new code is paid for.
+      entry.cost = std::max(cost, (entry.cost * 3 + cost) / 4);
+      entry.due = now + std::clamp(paced(entry.cost, std::max<size_t>(following(), 1)),
+                                   kShortestInterval, kLongestInterval);
+      break;
+    }
+    case State::searching:
+      entry.due = now + std::max(entry.pause, paced(cost, std::max<size_t>(entries_.size(), 1)));
+      entry.pause = std::min(entry.pause * 2, kLongestPause);
+      break;
+    case State::self_dumped:
+    case State::ended:
+      entry.due = UINT64_MAX;
+      break;
+  }
+}
+
+uint64_t Follower::step() {
+  uint64_t next = UINT64_MAX;
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    Entry& entry = it->second;
+    if (entry.due <= monotonic_ns()) look(entry);
+    if (entry.process->state() == FollowedProcess::State::ended) {
+      end(entry);
+      it = entries_.erase(it);
+      continue;
+    }
+    next = std::min(next, entry.due);
+    ++it;
+  }
+  return next;
+}
+
+FollowReport Follower::finish() {
+  const uint64_t begin = thread_cpu_ns();
+  for (auto& [pid, entry] : entries_) {
+    entry.process->look();
+    ++report_.looks;
+    end(entry);
+  }
+  entries_.clear();
+  report_.cpu_ns += thread_cpu_ns() - begin;
+  report_.processes = std::move(ended_);
+  return std::move(report_);
+}
+
+FollowerThread::FollowerThread(FollowOptions options) : follower_(std::move(options)) {
+  // Signals are for the thread that waits for them.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+FollowerThread::~FollowerThread() {
+  if (thread_.joinable()) (void)finish();
+}
+
+void FollowerThread::add(pid_t pid, bool wanted) {
+  const std::lock_guard lock(mutex_);
+  inbox_.push_back({pid, wanted});
+  changed_.notify_one();
+}
+
+size_t FollowerThread::following() const {
+  const std::lock_guard lock(mutex_);
+  return following_;
+}
+
+FollowReport FollowerThread::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
+  return std::move(report_);
+}
+
+void FollowerThread::run() {
+  std::vector<Asked> added;
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    added.swap(inbox_);
+    lock.unlock();
+    for (const Asked& each : added) follower_.add(each.pid, each.wanted);
+    added.clear();
+    const uint64_t next = follower_.step();
+    const uint64_t now = monotonic_ns();
+    lock.lock();
+    following_ = follower_.following();
+    const auto woken = [&] { return ending_ || !inbox_.empty(); };
+    if (next == UINT64_MAX) {
+      changed_.wait(lock, woken);
+    } else if (next > now) {
+      changed_.wait_for(lock, std::chrono::nanoseconds(next - now), woken);
+    }
+  }
+  added.swap(inbox_);
+  lock.unlock();
+  for (const Asked& each : added) follower_.add(each.pid, each.wanted);
+  report_ = follower_.finish();
+}
+
+}  // namespace jitscope

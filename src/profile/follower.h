@@ -1,0 +1,101 @@
+// Follower: while a recording runs, learns from outside what the JIT code of running processes is
+// called and when it comes and goes, and writes it down as one jitdump file a process:
+// FOLDER/jit-PID-STARTTICKS.dump (names: profile/recorded_name.h).
+//
+// How often it looks is set by what a look costs: all of them together take at most `cpu_share` of
+// one CPU (but for the first look at each process), each process is looked at every 20 ms to 2 s.
+// Not thread-safe; FollowerThread runs one beside the recording.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/followed_process.h"
+
+namespace jitscope {
+
+struct FollowOptions {
+  std::string folder;  // is there already
+  double cpu_share = 0.05;
+  SourceOptions source;  // of perf maps
+  uint64_t begin = 0;    // of the recording, CLOCK_MONOTONIC
+};
+
+struct FollowReport {
+  std::vector<FollowedSummary> processes;
+  uint64_t looks = 0;
+  uint64_t cpu_ns = 0;        // that the follower used in all,
+  uint64_t first_cpu_ns = 0;  // of it for first looks
+  uint64_t not_followed = 0;  // processes beyond kMostProcesses
+};
+
+class Follower {
+ public:
+  static constexpr size_t kMostProcesses = 1024;
+
+  explicit Follower(FollowOptions options) : options_(std::move(options)) {}
+
+  // A process that may have JIT code; looked at soon. Asking again makes the next search for a
+  // source come soon. `wanted`: it is reported on even when it has none.
+  void add(pid_t pid, bool wanted = false);
+  // Looks at every process whose time has come. When the next one is due, CLOCK_MONOTONIC.
+  uint64_t step();
+  // A last look at all of them; closes the files.
+  FollowReport finish();
+  [[nodiscard]] size_t following() const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<FollowedProcess> process;
+    uint64_t due = 0;
+    uint64_t cost = 0;   // of a look, CPU time
+    uint64_t pause = 0;  // between searches for a source
+    bool wanted = false;
+  };
+  void look(Entry& entry);
+  void end(Entry& entry);
+
+  FollowOptions options_;
+  std::map<pid_t, Entry> entries_;
+  std::vector<FollowedSummary> ended_;
+  FollowReport report_;
+};
+
+class FollowerThread {
+ public:
+  explicit FollowerThread(FollowOptions options);
+  ~FollowerThread();
+  FollowerThread(const FollowerThread&) = delete;
+  FollowerThread& operator=(const FollowerThread&) = delete;
+
+  void add(pid_t pid, bool wanted = false);
+  [[nodiscard]] size_t following() const;
+  FollowReport finish();
+
+ private:
+  struct Asked {
+    pid_t pid = 0;
+    bool wanted = false;
+  };
+  void run();
+
+  Follower follower_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Asked> inbox_;
+  size_t following_ = 0;
+  bool ending_ = false;
+  FollowReport report_;
+  std::thread thread_;
+};
+
+}  // namespace jitscope

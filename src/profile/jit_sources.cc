@@ -1,0 +1,267 @@
+#include "profile/jit_sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "symbolize/mapping_kind.h"
+
+namespace jitscope {
+namespace {
+
+// JVMTI agents log a method some milliseconds after it may run.
+constexpr uint64_t kGrace = 20'000'000;
+
+class DumpHandler : public jitdump::Handler {
+ public:
+  DumpHandler(LoadedDump& dump, const RecordingFacts& facts) : dump_(dump), facts_(facts) {}
+
+  bool on_load(const jitdump::Load& load) override {
+    lines_.clear();
+    for (const jitdump::LineEntry& entry : load.lines) {
+      lines_.push_back({entry.address, entry.line, entry.file});
+    }
+    const uint64_t time = convert(load.time);
+    const uint64_t since = load.since == load.time ? time : convert(load.since);
+    dump_.timeline.add(load.address, load.size, since, time, load.name, lines_);
+    ++dump_.loads;
+    if (load.cut) ++dump_.cut;
+    return true;
+  }
+  bool on_move(const jitdump::Move& move) override {
+    dump_.timeline.move(move.old_address, move.new_address, move.size, convert(move.time));
+    return true;
+  }
+  bool on_gone(const jitdump::Gone& gone) override {
+    dump_.timeline.gone(gone.address, gone.size, convert(gone.time));
+    return true;
+  }
+
+ private:
+  [[nodiscard]] uint64_t convert(uint64_t time) const {
+    if (!dump_.header.arch_timestamp) return time;
+    return facts_.time_of_ticks(time).value_or(time);
+  }
+  LoadedDump& dump_;
+  const RecordingFacts& facts_;
+  std::vector<TimedLine> lines_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorded) {
+  const std::pair<uint64_t, uint64_t> key(file.device, file.inode);
+  const auto found = by_inode_.find(key);
+  if (found != by_inode_.end()) return found->second;
+  auto dump = std::make_shared<LoadedDump>();
+  dump->shown = file.shown;
+  dump->recorded = recorded;
+  JITSCOPE_ASSIGN(auto source, byte_source(std::move(file.fd), file.shown));
+  jitdump::ReadOptions options;
+  options.code = false;
+  options.unwind = false;
+  options.lines = lines_;
+  JITSCOPE_ASSIGN(auto reader, jitdump::Reader::open(std::move(source), options));
+  dump->header = reader->header();
+  if (dump->header.arch_timestamp) {
+    dump->timed = facts_.time_of_ticks(dump->header.timestamp).has_value();
+    dump->why_untimed = "its times are CPU ticks, which this recording does not tie to its clock";
+  } else if (!facts_.monotonic()) {
+    dump->timed = false;
+    dump->why_untimed = "the recording's clock is not CLOCK_MONOTONIC (perf record -k mono)";
+  }
+  DumpHandler handler(*dump, facts_);
+  const Status status = reader->read(handler);
+  if (!status) dump->diagnostics.note(status.error().what, dump->shown);
+  for (const Diagnostics::Entry& entry : reader->diagnostics().entries()) {
+    dump->diagnostics.note(entry.kind, entry.first, entry.count);
+  }
+  dump->timeline.set_grace(kGrace);
+  dump->timeline.seal();
+  by_inode_.emplace(key, dump);
+  all_.push_back(dump);
+  return dump;
+}
+
+void JitSources::add_dump(std::shared_ptr<LoadedDump> dump) {
+  if (std::ranges::find(dumps_, dump) != dumps_.end()) return;
+  std::string text = fmt::format("{} {}: {} bodies", dump->recorded ? "recorded" : "jitdump",
+                                 dump->shown, dump->loads);
+  if (dump->cut != 0) text += ", its last record is cut short";
+  if (!dump->timed) text += "; used without times: " + dump->why_untimed;
+  for (const Diagnostics::Entry& entry : dump->diagnostics.entries()) {
+    text += fmt::format("; {}x {} (first: {})", entry.count, entry.kind, entry.first);
+  }
+  findings_.push_back({true, std::move(text)});
+  dumps_.push_back(std::move(dump));
+}
+
+void JitSources::look() {
+  for (; candidates_seen_ < life_.dump_candidates.size(); ++candidates_seen_) {
+    const MappedFileInfo& file = context_.files.info(life_.dump_candidates[candidates_seen_].file);
+    const bool named_so = file.base.ends_with(".dump");
+    auto found = context_.search.mapped_dump(life_, file);
+    if (found) {
+      auto dump = context_.dumps.load(std::move(*found), false);
+      if (dump) {
+        add_dump(std::move(*dump));
+      } else {
+        findings_.push_back({false, "jitdump " + to_string(dump.error())});
+      }
+    } else if (named_so) {
+      // Other executables are candidates only because they were mapped: nothing to tell.
+      findings_.push_back({false, "jitdump " + to_string(found.error())});
+    }
+  }
+  if (looked_) return;
+  looked_ = true;
+  std::vector<std::string> refused;
+  for (FoundFile& file : context_.search.recorded_dumps(life_, refused)) {
+    auto dump = context_.dumps.load(std::move(file), true);
+    if (!dump) {
+      refused.push_back(to_string(dump.error()));
+      continue;
+    }
+    // A pid that was used again has a file for each life.
+    const Timeline& timeline = (*dump)->timeline;
+    if (timeline.size() != 0 && (timeline.first_time() > life_.end ||
+                                 (life_.start != 0 && timeline.last_time() < life_.start))) {
+      continue;
+    }
+    add_dump(std::move(*dump));
+  }
+  for (std::string& text : refused) findings_.push_back({false, std::move(text)});
+  for (const auto& dump : context_.given) {
+    const std::string_view name = base_name(dump->shown);
+    const bool mapped = std::ranges::any_of(life_.dump_candidates, [&](const auto& each) {
+      return context_.files.info(each.file).base == name;
+    });
+    if (mapped || dump->header.pid == life_.pid || context_.given.size() == 1) add_dump(dump);
+  }
+}
+
+void JitSources::open_map() {
+  if (map_looked_) return;
+  map_looked_ = true;
+  std::vector<uint32_t> other_pids;
+  if (const uint32_t pid = context_.search.namespace_pid(life_); pid != 0 && pid != life_.pid) {
+    other_pids.push_back(pid);
+  }
+  // A dump that the process mapped says what the process calls itself.
+  for (const auto& dump : dumps_) {
+    const uint32_t pid = dump->header.pid;
+    if (!dump->recorded && pid != 0 && pid != life_.pid) other_pids.push_back(pid);
+  }
+  auto found = context_.search.perf_map(life_, other_pids);
+  if (!found) {
+    findings_.push_back({false, to_string(found.error())});
+    return;
+  }
+  const std::string shown = found->shown;
+  const auto begin = context_.facts.header().first_sample_time
+                         ? context_.facts.wall_time(*context_.facts.header().first_sample_time)
+                         : std::nullopt;
+  map_is_settled_ =
+      !found->copied && begin && found->modified_ns < *begin - context_.facts.wall_slack();
+  auto source = byte_source(std::move(found->fd), shown);
+  if (!source) {
+    findings_.push_back({false, to_string(source.error())});
+    return;
+  }
+  auto map = PerfMapIndex::read(std::move(*source), map_diagnostics_);
+  if (!map) {
+    findings_.push_back({false, to_string(map.error())});
+    return;
+  }
+  map_ = std::move(*map);
+  std::string text = fmt::format("perf map {}: {} lines", shown, map_->lines());
+  if (map_is_settled_) text += ", written before the recording: its last line for an address holds";
+  for (const Diagnostics::Entry& entry : map_diagnostics_.entries()) {
+    text += fmt::format("; {}x {} (first: {})", entry.count, entry.kind, entry.first);
+  }
+  findings_.push_back({true, std::move(text)});
+}
+
+std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint64_t& until) {
+  look();
+  for (const auto& dump : dumps_) {
+    if (!dump->timed) continue;
+    TimelineAnswer answer = dump->timeline.at(address, time);
+    until = std::min(until, answer.valid_until);
+    if (answer.body == kNoBody) continue;
+    const TimedBody& body = dump->timeline.body(answer.body);
+    JitAnswer result;
+    result.source = dump->recorded ? NameSource::recording : NameSource::jitdump;
+    result.raw = body.name;
+    result.ambiguous = answer.ambiguous;
+    result.by_grace = answer.by_grace;
+    for (const BodyId id : answer.candidates) {
+      result.candidates.emplace_back(dump->timeline.body(id).name);
+    }
+    result.start = body.address;
+    result.dump = dump;
+    result.body = answer.body;
+    result.valid_from = answer.valid_from;
+    result.valid_until = until;
+    return result;
+  }
+  return std::nullopt;
+}
+
+std::optional<JitAnswer> JitSources::untimed(uint64_t address) {
+  look();
+  for (const auto& dump : dumps_) {
+    if (dump->timed) continue;
+    const TimelineAnswer answer = dump->timeline.at_any_time(address);
+    if (answer.body == kNoBody) continue;
+    const TimedBody& body = dump->timeline.body(answer.body);
+    JitAnswer result;
+    result.source = dump->recorded ? NameSource::recording : NameSource::jitdump;
+    result.raw = body.name;
+    result.ambiguous = answer.ambiguous;
+    for (const BodyId id : answer.candidates) {
+      result.candidates.emplace_back(dump->timeline.body(id).name);
+    }
+    result.start = body.address;
+    result.dump = dump;
+    result.body = answer.body;
+    return result;
+  }
+  open_map();
+  if (map_ == nullptr) return std::nullopt;
+  PerfMapIndex::Answer answer = map_->at(address);
+  if (!answer.entry) return std::nullopt;
+  JitAnswer result;
+  result.source = NameSource::perf_map;
+  result.raw = std::move(answer.entry->name);
+  result.start = answer.entry->address;
+  result.map = this;
+  result.line = answer.entry->number;
+  result.ambiguous = answer.ambiguous && !map_is_settled_;
+  if (result.ambiguous) {
+    result.all_candidates = answer.candidates.size() >= answer.candidate_count;
+    for (PerfMapIndex::Entry& each : answer.candidates) {
+      result.candidates.push_back(std::move(each.name));
+    }
+  }
+  return result;
+}
+
+std::string JitSources::reason(uint64_t address, uint64_t time) {
+  look();
+  for (const auto& dump : dumps_) {
+    if (!dump->timed) continue;
+    const TimelineAnswer answer = dump->timeline.at(address, time);
+    if (answer.ended != kNoBody) return "the code that lay there had been replaced by then";
+  }
+  if (!dumps_.empty()) return "no body of the process's jitdump lay there at that time";
+  if (map_ != nullptr) return "no line of the process's perf map holds the address";
+  for (const Finding& finding : findings_) {
+    if (!finding.used && finding.text.find("refused") != std::string::npos) {
+      return "the JIT's map or dump was refused";
+    }
+  }
+  return "JIT code without a map or dump";
+}
+
+}  // namespace jitscope

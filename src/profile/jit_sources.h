@@ -1,0 +1,118 @@
+// JitSources: what can name the JIT code of one life of a process: jitdumps (by time) and a perf
+// map (without). Dumps are read once and shared by all processes that run their code.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "code/timeline.h"
+#include "formats/jitdump/jitdump.h"
+#include "formats/perfmap/perf_map_index.h"
+#include "profile/processes.h"
+#include "profile/profile.h"
+#include "profile/source_search.h"
+
+namespace jitscope {
+
+// A jitdump in memory, as a timeline in the recording's clock.
+struct LoadedDump {
+  std::string shown;
+  jitdump::Header header;
+  Timeline timeline;
+  bool recorded = false;  // written by jitscope record
+  // Times cannot be compared with the recording's; why_untimed says why.
+  bool timed = true;
+  std::string why_untimed;
+  uint64_t loads = 0;
+  uint64_t cut = 0;  // records that the end of the file cut short
+  Diagnostics diagnostics;
+};
+
+class JitSources;
+
+struct JitAnswer {
+  NameSource source = NameSource::none;
+  std::string raw;
+  std::vector<std::string> candidates;  // raw names, when ambiguous
+  bool ambiguous = false;
+  bool by_grace = false;  // the body was logged a little later; nothing of this source lay there
+  bool all_candidates = true;              // false: there are more than `candidates`
+  uint64_t start = 0;                      // of the body
+  std::shared_ptr<const LoadedDump> dump;  // when a dump named it
+  BodyId body = kNoBody;
+  const JitSources* map = nullptr;  // when its perf map named it
+  uint64_t line = 0;                // of the map
+  uint64_t valid_from = 0;
+  uint64_t valid_until = kForever;
+};
+
+// Reads and keeps dumps.
+class DumpCache {
+ public:
+  DumpCache(const RecordingFacts& facts, bool lines) : facts_(facts), lines_(lines) {}
+  // The dump behind `file`; by device and inode, so that two processes share one.
+  Result<std::shared_ptr<LoadedDump>> load(FoundFile file, bool recorded);
+  [[nodiscard]] const std::vector<std::shared_ptr<LoadedDump>>& all() const { return all_; }
+
+ private:
+  const RecordingFacts& facts_;
+  bool lines_;
+  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<LoadedDump>> by_inode_;
+  std::vector<std::shared_ptr<LoadedDump>> all_;
+};
+
+// What all processes of a recording share.
+struct SourceContext {
+  const RecordingFacts& facts;
+  const SourceSearch& search;
+  MappedFiles& files;
+  DumpCache& dumps;
+  std::vector<std::shared_ptr<LoadedDump>> given;  // by --jitdump
+  // Findings that are not about one process.
+  std::vector<std::string> notes;
+};
+
+class JitSources {
+ public:
+  JitSources(SourceContext& context, const ProcessLife& life) : context_(context), life_(life) {}
+
+  // A body that a timed source says was alive then. Nothing: no such source, or no body; then
+  // `until` is lowered to the moment when that may change.
+  std::optional<JitAnswer> timed(uint64_t address, uint64_t time, uint64_t& until);
+  // The untimed ones: a dump whose clock does not fit, then the perf map.
+  std::optional<JitAnswer> untimed(uint64_t address);
+  // Why neither gave a name for the address.
+  std::string reason(uint64_t address, uint64_t time);
+
+  // Findings for doctor: each source and whether it was used.
+  struct Finding {
+    bool used = false;
+    std::string text;
+  };
+  [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
+  [[nodiscard]] bool any() const { return !dumps_.empty() || map_ != nullptr; }
+
+ private:
+  void look();
+  void add_dump(std::shared_ptr<LoadedDump> dump);
+  void open_map();
+
+  SourceContext& context_;
+  const ProcessLife& life_;
+  size_t candidates_seen_ = 0;
+  bool looked_ = false;
+  bool map_looked_ = false;
+  std::vector<std::shared_ptr<LoadedDump>> dumps_;
+  std::unique_ptr<PerfMapIndex> map_;
+  bool map_is_settled_ = false;  // written to its end before the recording began
+  Diagnostics map_diagnostics_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace jitscope

@@ -1,0 +1,102 @@
+// The kernel's part of Resolver: kallsyms of this boot when the recording was made on it, BPF
+// programs and trampolines as the recording's own KSYMBOL records name them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "profile/offline_images.h"
+#include "profile/resolver.h"
+
+namespace jitscope {
+
+void Resolver::set_kernel_build_id(std::span<const std::byte> id) {
+  kernel_build_id_.assign(id.begin(), id.end());
+}
+
+bool Resolver::apply_kernel(const perfdata::Record& record) {
+  if (const auto* mmap = std::get_if<perfdata::Mmap>(&record.body)) {
+    // "[kernel.kallsyms]_text": the page offset is the address of the symbol behind the bracket.
+    constexpr std::string_view prefix = "[kernel.kallsyms]";
+    if (mmap->kernel && mmap->path.starts_with(prefix)) {
+      recorded_text_name_ = mmap->path.substr(prefix.size());
+      recorded_text_ = mmap->page_offset;
+    }
+    return false;
+  }
+  const auto* symbol = std::get_if<perfdata::Ksymbol>(&record.body);
+  if (symbol == nullptr) return false;
+  // What was there before is covered or gone.
+  const uint64_t end = symbol->address + std::max<uint64_t>(symbol->length, 1);
+  auto it = bpf_.lower_bound(symbol->address);
+  if (it != bpf_.begin() && std::prev(it)->second.end > symbol->address) --it;
+  while (it != bpf_.end() && it->first < end) it = bpf_.erase(it);
+  if (!symbol->unregister) bpf_[symbol->address] = {end, std::string(symbol->name)};
+  return true;
+}
+
+void Resolver::load_kernel() {
+  kernel_loaded_ = true;
+  if (!options_.root.empty() || !context_.facts.of_this_machine()) {
+    kernel_reason_ = "kernel code of another machine or boot";
+    return;
+  }
+  if (!kernel_build_id_.empty()) {
+    const auto running = running_kernel_build_id();
+    if (running && *running != kernel_build_id_) {
+      kernel_reason_ = "kernel code of another kernel than the one that runs now";
+      return;
+    }
+  }
+  auto symbols = KernelSymbols::running();
+  if (!symbols) {
+    kernel_reason_ = "kernel symbols cannot be read";
+    context_.notes.push_back(to_string(symbols.error()));
+    return;
+  }
+  if (recorded_text_ != 0 && !recorded_text_name_.empty()) {
+    const auto now = (*symbols)->address_of(recorded_text_name_);
+    if (now && *now != recorded_text_) {
+      kernel_reason_ = "kernel code of an earlier boot (its addresses were others)";
+      return;
+    }
+  }
+  kernel_ = std::move(*symbols);
+}
+
+Resolution Resolver::resolve_kernel(const AddressQuery& query) {
+  if (!kernel_loaded_) load_kernel();
+  const uint64_t lookup = query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
+  Resolution out;
+  out.location.ip = query.ip;
+  out.location.shown_ip = query.ip;
+  Frame frame;
+  frame.kind = FrameKind::kernel;
+  auto bpf = bpf_.upper_bound(lookup);
+  if (bpf != bpf_.begin() && lookup < (--bpf)->second.end) {
+    frame.method = frame.raw = frame.dso = frame.dso_path = bpf->second.name;
+    frame.source = NameSource::bpf;
+    out.location.symbol_offset = query.ip - bpf->first;
+    out.location.dso = dso_number(frame.dso_path);
+    out.location.frame = frames_.number(std::move(frame));
+    return out;
+  }
+  if (kernel_ == nullptr) {
+    return nameless(query, kernel_reason_, "[kernel.kallsyms]", "[kernel.kallsyms]");
+  }
+  auto hit = kernel_->at(lookup);
+  if (!hit && lookup != query.ip) hit = kernel_->at(query.ip);
+  if (!hit) {
+    return nameless(query, "no kernel symbol holds the address", "[kernel.kallsyms]",
+                    "[kernel.kallsyms]");
+  }
+  frame.method = frame.raw = hit->name;
+  frame.dso = hit->module.empty() ? "[kernel.kallsyms]" : fmt::format("[{}]", hit->module);
+  frame.dso_path = frame.dso;
+  frame.source = NameSource::kernel;
+  out.location.symbol_offset = query.ip - hit->start;
+  out.location.dso = dso_number(frame.dso_path);
+  out.location.frame = frames_.number(std::move(frame));
+  return out;
+}
+
+}  // namespace jitscope

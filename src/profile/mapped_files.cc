@@ -1,0 +1,103 @@
+#include "profile/mapped_files.h"
+
+#include <algorithm>
+
+#include "symbolize/kernel_symbols.h"
+
+namespace jitscope {
+namespace {
+
+// perf's own special mappings and what others print for them.
+std::string shown_path(std::string_view path, MappingKind kind) {
+  switch (kind) {
+    case MappingKind::vdso:
+      return "[vdso]";
+    case MappingKind::kernel:
+      return path.starts_with("[guest") ? "[guest.kernel.kallsyms]" : "[kernel.kallsyms]";
+    default:
+      return std::string(path);
+  }
+}
+
+}  // namespace
+
+void MappedFiles::add_build_id(std::string_view path, std::span<const std::byte> id) {
+  // Ids are padded with zeros to 20 bytes in old records: none of ours ends in four of them.
+  build_ids_[std::string(path)].assign(id.begin(), id.end());
+}
+
+uint32_t MappedFiles::number(const perfdata::Mmap& mmap) {
+  Key key{std::string(mmap.path), mmap.has_inode ? mmap.inode : 0,
+          std::vector<std::byte>(mmap.build_id.begin(), mmap.build_id.end())};
+  const auto found = numbers_.find(key);
+  if (found != numbers_.end()) return found->second;
+  auto entry = std::make_unique<Entry>();
+  MappedFileInfo& info = entry->info;
+  info.kind = mapping_kind(mmap.path);
+  info.path = without_deleted(mmap.path);
+  info.deleted = info.path.size() != mmap.path.size();
+  info.inode = key.inode;
+  info.build_id = key.build_id;
+  if (info.build_id.empty()) {
+    const auto id = build_ids_.find(info.path);
+    if (id != build_ids_.end()) info.build_id = id->second;
+  }
+  info.shown = shown_path(mmap.path, info.kind);
+  info.base = base_name(info.shown);
+  const auto result = static_cast<uint32_t>(files_.size());
+  files_.push_back(std::move(entry));
+  numbers_.emplace(std::move(key), result);
+  return result;
+}
+
+const OpenedFile& MappedFiles::open(uint32_t file) {
+  Entry& entry = *files_[file];
+  if (entry.opened == nullptr) open_file(entry);
+  return *entry.opened;
+}
+
+void MappedFiles::open_file(Entry& entry) {
+  if (elf_options_.root.empty()) {
+    elf_options_.root = options_.root;
+    elf_options_.debug_directories = options_.debug_directories;
+    elf_options_.debuginfod = options_.debuginfod;
+    elf_options_.demangle = options_.demangle;
+  }
+  entry.opened = std::make_unique<OpenedFile>();
+  OpenedFile& opened = *entry.opened;
+  const MappedFileInfo& info = entry.info;
+  if (info.kind == MappingKind::vdso) {
+    auto image = ElfImage::from_memory(vdso_image(), "[vdso]", elf_options_);
+    if (!image) {
+      opened.reason = "this machine has no vdso to read";
+      return;
+    }
+    opened.format = FileFormat::elf;
+    opened.image = std::move(*image);
+    return;
+  }
+  if (info.kind != MappingKind::file && info.kind != MappingKind::deleted_file) {
+    opened.format = FileFormat::other;
+    return;
+  }
+  const FileProbe probe = probe_file(options_.root + info.path);
+  opened.format = probe.format;
+  if (probe.format != FileFormat::elf && probe.format != FileFormat::unreadable) return;
+  auto image = ElfImage::open(info.path, info.build_id, elf_options_);
+  if (image) {
+    opened.format = FileFormat::elf;
+    opened.image = std::move(*image);
+    return;
+  }
+  opened.detail = to_string(image.error());
+  if (probe.format == FileFormat::unreadable) {
+    opened.reason = info.deleted ? "the file was deleted" : "the file cannot be read";
+    opened.detail = info.path + ": " + probe.why;
+  } else if (!info.build_id.empty()) {
+    opened.reason = "the file changed since the recording";
+  } else {
+    opened.reason = "the ELF file is damaged";
+  }
+}
+
+}  // namespace jitscope

@@ -1,0 +1,71 @@
+// MappedFiles: every file that a recording says was mapped, numbered once; what it is, and its ELF
+// symbols, found out when first asked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/perfdata/records.h"
+#include "profile/naming_options.h"
+#include "symbolize/elf_image.h"
+#include "symbolize/mapping_kind.h"
+
+namespace jitscope {
+
+struct MappedFileInfo {
+  std::string path;  // as recorded, without " (deleted)"
+  MappingKind kind = MappingKind::file;
+  bool deleted = false;
+  uint64_t inode = 0;  // 0: not recorded
+  BuildIdBytes build_id;
+  std::string shown;  // for output: "/usr/lib/libc.so.6", "[vdso]"
+  std::string base;   // its last part
+};
+
+// What a mapped file turned out to be.
+struct OpenedFile {
+  FileFormat format = FileFormat::unreadable;
+  std::unique_ptr<ElfImage> image;  // when it is the ELF file that ran
+  std::string reason;               // why there is no image
+  std::string detail;               // with names and numbers, for doctor
+};
+
+class MappedFiles {
+ public:
+  explicit MappedFiles(const NamingOptions& options) : options_(options) {}
+
+  uint32_t number(const perfdata::Mmap& mmap);
+  // The id that the recording lists for a path (header, BUILD_ID records); later files of that path
+  // must have it.
+  void add_build_id(std::string_view path, std::span<const std::byte> id);
+
+  [[nodiscard]] const MappedFileInfo& info(uint32_t file) const { return files_[file]->info; }
+  const OpenedFile& open(uint32_t file);
+  [[nodiscard]] size_t size() const { return files_.size(); }
+  [[nodiscard]] const ElfImageOptions& elf_options() const { return elf_options_; }
+
+ private:
+  struct Entry {
+    MappedFileInfo info;
+    std::unique_ptr<OpenedFile> opened;
+  };
+  struct Key {
+    std::string path;
+    uint64_t inode = 0;
+    std::vector<std::byte> build_id;
+    auto operator<=>(const Key&) const = default;
+  };
+  void open_file(Entry& entry);
+
+  const NamingOptions& options_;
+  ElfImageOptions elf_options_;
+  std::vector<std::unique_ptr<Entry>> files_;
+  std::map<Key, uint32_t> numbers_;
+  std::map<std::string, std::vector<std::byte>, std::less<>> build_ids_;
+};
+
+}  // namespace jitscope

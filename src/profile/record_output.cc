@@ -1,0 +1,103 @@
+#include "profile/record_output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace jitscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error file_error(std::string_view what, const std::string& path, const std::error_code& code) {
+  return system_error(what, path, code.value());
+}
+
+// The dumps of an earlier recording, and the folder when nothing else lies in it.
+void remove_names_folder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(folder, error))) return;
+  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    std::error_code ignored;
+    const bool ours =
+        name.starts_with("jit-") && (name.ends_with(".dump") || name.ends_with(".dump.new"));
+    if (ours) fs::remove(it->path(), ignored);
+  }
+  fs::remove(folder, error);
+}
+
+Status move_names_folder(const std::string& from, const std::string& to) {
+  std::error_code error;
+  remove_names_folder(to);
+  if (!fs::exists(fs::symlink_status(from, error))) return {};
+  fs::rename(from, to, error);
+  if (error) return fail(file_error("cannot move the folder of an earlier recording", from, error));
+  return {};
+}
+
+}  // namespace
+
+std::string names_folder(std::string_view output) {
+  return fmt::format("{}.jit", output);
+}
+
+Result<RecordFile> RecordFile::create(const std::string& path) {
+  struct stat info = {};
+  const std::string old = path + ".old";
+  if (::lstat(path.c_str(), &info) == 0) {
+    if (!S_ISREG(info.st_mode)) {
+      return fail(ErrorKind::usage, "a recording goes to a regular file", path,
+                  "give another name with -o");
+    }
+    std::error_code error;
+    fs::rename(path, old, error);
+    if (error) return fail(file_error("cannot move an earlier recording", path, error));
+    JITSCOPE_TRY(move_names_folder(names_folder(path), names_folder(old)));
+  } else {
+    // A folder without its recording.
+    remove_names_folder(names_folder(path));
+  }
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!fd) return fail(system_error("cannot create the recording", path));
+  return RecordFile(std::move(fd), path);
+}
+
+Status RecordFile::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return fail(system_error("cannot write the recording", path_));
+    bytes = bytes.subspan(static_cast<size_t>(done));
+  }
+  return {};
+}
+
+Status RecordFile::overwrite(uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done =
+        ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return fail(system_error("cannot write the recording", path_));
+    bytes = bytes.subspan(static_cast<size_t>(done));
+    offset += static_cast<uint64_t>(done);
+  }
+  return {};
+}
+
+Status create_names_folder(const std::string& folder) {
+  if (::mkdir(folder.c_str(), S_IRWXU) != 0) {
+    return fail(system_error("cannot make the folder for the names of JIT code", folder));
+  }
+  return {};
+}
+
+void remove_empty_folder(const std::string& folder) {
+  (void)::rmdir(folder.c_str());
+}
+
+}  // namespace jitscope

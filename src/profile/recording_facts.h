@@ -1,0 +1,45 @@
+// RecordingFacts: what a recording says about itself that decides which files may name it: clock,
+// machine, owner, time on the wall. Relies on the header that formats/perfdata read.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "formats/perfdata/reader.h"
+
+namespace jitscope {
+
+class RecordingFacts {
+ public:
+  // `path` of the recording ("-" or "" for a pipe).
+  RecordingFacts(std::string path, const perfdata::Header& header);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // The folder that it lies in, with a final '/'; "" for a pipe.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  // Sample times can be compared with CLOCK_MONOTONIC times.
+  [[nodiscard]] bool monotonic() const { return header_->clock() == 1; }
+  // A TSC value as a time of the recording; nothing where the recording does not tell how.
+  [[nodiscard]] std::optional<uint64_t> time_of_ticks(uint64_t ticks) const;
+  // Nanoseconds of CLOCK_REALTIME for a time of the recording; nothing when it does not tell.
+  [[nodiscard]] std::optional<int64_t> wall_time(uint64_t time) const;
+  // How far wall_time may be off, nanoseconds.
+  [[nodiscard]] int64_t wall_slack() const;
+  // Made on this machine and this boot, so that live processes may be asked.
+  [[nodiscard]] bool of_this_machine() const { return this_machine_; }
+  [[nodiscard]] std::optional<uid_t> owner() const { return owner_; }
+  [[nodiscard]] const perfdata::Header& header() const { return *header_; }
+
+ private:
+  std::string path_;
+  std::string folder_;
+  const perfdata::Header* header_;
+  std::optional<uid_t> owner_;
+  std::optional<int64_t> modified_;  // of the file, CLOCK_REALTIME
+  bool this_machine_ = false;
+};
+
+}  // namespace jitscope

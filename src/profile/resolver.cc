@@ -1,0 +1,357 @@
+#include "profile/resolver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "profile/jit_name.h"
+#include "profile/offline_images.h"
+#include "symbolize/mapping_kind.h"
+
+namespace jitscope {
+namespace {
+
+constexpr std::string_view kJitDso = "[jit]";
+
+// Where perf puts what lies in memory that no file backs: what tools that read perf script's output
+// know as JIT code.
+std::string map_dso(const ProcessLife& life) {
+  return fmt::format("/tmp/perf-{}.map", life.pid);
+}
+
+uint64_t file_offset(const MappedRange& range, uint64_t address) {
+  return address - range.start + range.page_offset;
+}
+
+bool same_mapping(const MappedRange* mine, const MappedRange* other) {
+  return mine != nullptr && other != nullptr && mine->start == other->start &&
+         mine->file == other->file;
+}
+
+}  // namespace
+
+Resolver::Resolver(SourceContext& context, const NamingOptions& options)
+    : context_(context),
+      options_(options),
+      offline_(std::make_unique<OfflineImages>(options.root)) {}
+Resolver::~Resolver() = default;
+
+JitSources& Resolver::sources(ProcessLife& life) {
+  if (life.sources == nullptr) life.sources = std::make_shared<JitSources>(context_, life);
+  return *life.sources;
+}
+
+Status Resolver::add_offline_map(const std::string& option) {
+  return offline_->add(option);
+}
+
+Resolution Resolver::nameless(const AddressQuery& query, std::string reason, std::string dso,
+                              std::string dso_path) {
+  Frame frame;
+  frame.kind = FrameKind::unknown;
+  frame.reason = std::move(reason);
+  frame.dso = std::move(dso);
+  frame.dso_path = std::move(dso_path);
+  Resolution result;
+  result.location.ip = query.ip;
+  result.location.shown_ip = query.ip;
+  result.location.dso = dso_number(frame.dso_path.empty() ? "[unknown]" : frame.dso_path);
+  result.location.frame = frames_.number(std::move(frame));
+  return result;
+}
+
+Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
+  switch (query.mode) {
+    case perfdata::CpuMode::kernel:
+      return resolve_kernel(query);
+    case perfdata::CpuMode::user:
+      return resolve_user(life, query);
+    case perfdata::CpuMode::hypervisor:
+      return nameless(query, "hypervisor code", "[hypervisor]", "[hypervisor]");
+    case perfdata::CpuMode::guest_kernel:
+    case perfdata::CpuMode::guest_user:
+      return nameless(query, "code of a virtual machine's guest", "[guest]", "[guest]");
+    case perfdata::CpuMode::unknown:
+      break;
+  }
+  return nameless(query, "the recording does not say whose code it is", "", "");
+}
+
+// A fork's child runs what its parent had written when it was made; in shared memory also what the
+// parent writes later.
+std::optional<JitAnswer> Resolver::ask_timed(ProcessLife& life, const MappedRange& range,
+                                             uint64_t address, uint64_t time, uint64_t& until) {
+  auto own = sources(life).timed(address, time, until);
+  // What is only about to come does not hide what was inherited.
+  if (own && !own->by_grace) return own;
+  const ProcessLife* child = &life;
+  uint64_t limit = time;
+  while (child->parent != nullptr) {
+    ProcessLife& parent = *child->parent;
+    if (!child->uncertain_parent && !range.shared) limit = std::min(limit, child->forked_at);
+    if (child->uncertain_parent && !same_mapping(&range, parent.space.at(address))) break;
+    if (auto answer = sources(parent).timed(address, limit, until)) {
+      if (own && answer->by_grace) return own;
+      if (limit != time) {
+        answer->valid_from = time;
+        answer->valid_until = kForever;
+      }
+      // Until the child writes something of its own there.
+      answer->valid_until = std::min(answer->valid_until, own ? time + 1 : until);
+      return answer;
+    }
+    child = &parent;
+  }
+  return own;
+}
+
+std::optional<JitAnswer> Resolver::ask_untimed(ProcessLife& life, const MappedRange& range,
+                                               uint64_t address) {
+  if (auto answer = sources(life).untimed(address)) return answer;
+  const ProcessLife* child = &life;
+  while (child->parent != nullptr) {
+    ProcessLife& parent = *child->parent;
+    if (child->uncertain_parent && !same_mapping(&range, parent.space.at(address))) break;
+    if (auto answer = sources(parent).untimed(address)) return answer;
+    child = &parent;
+  }
+  return std::nullopt;
+}
+
+Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, const JitAnswer& answer,
+                                        const MappedRange& range, uint64_t lookup) {
+  const bool recorded = answer.source == NameSource::recording;
+  JitName name = jit_name(life.runtime, answer.raw, recorded);
+  Frame frame;
+  frame.source = answer.source;
+  frame.ambiguous = answer.ambiguous;
+  if (answer.ambiguous) {
+    bool same_method = answer.all_candidates;
+    for (const std::string& candidate : answer.candidates) {
+      const JitName other = jit_name(life.runtime, candidate, recorded);
+      same_method = same_method && other.method == name.method;
+      if (!frame.candidates.empty()) frame.candidates += " | ";
+      frame.candidates += other.method;
+    }
+    // Versions of one method: which one is not known, the method is.
+    if (same_method) {
+      frame.ambiguous = false;
+      frame.candidates.clear();
+      name.tier = Tier::unknown;
+    } else if (!answer.all_candidates) {
+      frame.candidates += " | ...";
+    }
+  }
+  frame.method = std::move(name.method);
+  frame.raw = std::move(name.raw);
+  frame.tier = name.tier;
+  frame.kind = name.kind;
+  const MappedFileInfo& file = context_.files.info(range.file);
+  const bool image = file.kind == MappingKind::file;
+  frame.dso = image ? file.base : std::string(kJitDso);
+  frame.dso_path = image ? file.path : std::string(kJitDso);
+  if (options_.lines && answer.dump != nullptr) {
+    if (const auto line = answer.dump->timeline.line_at(answer.body, lookup)) {
+      frame.file = line->file;
+      frame.line = line->line;
+    }
+  }
+  Made made;
+  if (image) {
+    made.dso = dso_number(file.path);
+  } else if (answer.dump != nullptr && !recorded) {
+    made.dso = dso_number(fmt::format("jitted-{}-{}.so", life.pid, answer.body));
+  } else {
+    made.dso = dso_number(map_dso(life));
+  }
+  made.frame = frames_.number(std::move(frame));
+  return made;
+}
+
+void Resolver::take_jit_answer(Resolution& out, const ProcessLife& life, const JitAnswer& answer,
+                               const MappedRange& range, uint64_t lookup,
+                               const AddressQuery& query) {
+  Made made;
+  if (answer.ambiguous || options_.lines) {
+    made = make_jit_frame(life, answer, range, lookup);
+  } else {
+    MadeKey key;
+    key.source = answer.dump != nullptr ? static_cast<const void*>(answer.dump.get())
+                                        : static_cast<const void*>(answer.map);
+    key.place = answer.dump != nullptr ? answer.body : answer.line;
+    key.life = life.number;
+    key.file = range.file;
+    const auto [it, fresh] = made_.try_emplace(key);
+    if (fresh) it->second = make_jit_frame(life, answer, range, lookup);
+    made = it->second;
+  }
+  Location& location = out.location;
+  const bool image = context_.files.info(range.file).kind == MappingKind::file;
+  location.shown_ip = image ? file_offset(range, query.ip) : query.ip;
+  location.symbol_offset = query.ip - answer.start;
+  location.dso = made.dso;
+  location.frame = made.frame;
+  out.valid_from = answer.valid_from;
+  out.valid_until = answer.valid_until;
+}
+
+uint32_t Resolver::dso_number(const std::string& dso) {
+  const auto [it, fresh] = dso_numbers_.try_emplace(dso, static_cast<uint32_t>(dsos_.size()));
+  if (fresh) dsos_.push_back(dso);
+  return it->second;
+}
+
+bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
+                           uint64_t lookup, std::string& reason) {
+  const OpenedFile& opened = context_.files.open(range.file);
+  const MappedFileInfo& info = context_.files.info(range.file);
+  out.location.shown_ip = file_offset(range, query.ip);
+  if (opened.image == nullptr) {
+    reason = opened.reason;
+    return false;
+  }
+  auto address = opened.image->address_of_offset(file_offset(range, lookup));
+  auto hit = address ? opened.image->symbol_at(*address) : std::nullopt;
+  if (!hit && lookup != query.ip && query.ip < range.end) {
+    // No call before it: where a signal handler returns to (__restore_rt), for one.
+    lookup = query.ip;
+    address = opened.image->address_of_offset(file_offset(range, lookup));
+    hit = address ? opened.image->symbol_at(*address) : std::nullopt;
+  }
+  if (!hit) {
+    reason = !opened.image->has_symbols()   ? "the ELF file has no symbols (stripped)"
+             : opened.image->only_dynamic() ? "stripped ELF file: only exported symbols are known"
+                                            : "no symbol of the ELF file holds the address";
+    return false;
+  }
+  out.location.symbol_offset = *address + (query.ip - lookup) - hit->start;
+  const bool with_source = options_.inlined || options_.lines;
+  MadeKey key;
+  key.source = &opened;
+  key.place = hit->start;
+  const auto [made, fresh] = made_.try_emplace(key);
+  if (!fresh && !with_source) {
+    out.location.frame = made->second.frame;
+    out.location.dso = made->second.dso;
+    return true;
+  }
+  Frame frame;
+  frame.method = hit->name;
+  frame.raw = hit->raw;
+  frame.dso = info.base;
+  frame.dso_path = info.shown;
+  frame.kind = FrameKind::native;
+  frame.source = info.kind == MappingKind::vdso ? NameSource::vdso : NameSource::elf;
+  if (with_source) {
+    const std::vector<SourceFrame> frames = opened.image->source_frames(*address);
+    std::vector<FrameId> copies;
+    for (size_t i = 0; options_.inlined && i + 1 < frames.size(); ++i) {
+      Frame inlined = frame;
+      inlined.method = frames[i].function;
+      inlined.raw = frames[i].function;
+      inlined.kind = FrameKind::native_inlined;
+      inlined.file = frames[i].file;
+      inlined.line = frames[i].line;
+      copies.push_back(frames_.number(std::move(inlined)));
+    }
+    if (!copies.empty()) {
+      out.location.inlined = static_cast<uint32_t>(inlined_.size());
+      inlined_.push_back(std::move(copies));
+    }
+    if (!frames.empty()) {
+      // Without the inlined ones the line is that of the innermost.
+      const SourceFrame& source = options_.inlined ? frames.back() : frames.front();
+      frame.file = source.file;
+      frame.line = source.line;
+    }
+  }
+  out.location.frame = frames_.number(std::move(frame));
+  out.location.dso = dso_number(info.shown);
+  made->second = {out.location.frame, out.location.dso};
+  return true;
+}
+
+Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) {
+  const uint64_t lookup = query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
+  const MappedRange* range = life.space.at(lookup);
+  const bool unmapped = range == nullptr;
+  if (unmapped) range = life.before_exec.at(lookup);
+  if (range == nullptr) {
+    Resolution out =
+        nameless(query, "no mapping of the process holds the address", "[unknown]", "");
+    out.unmapped = true;
+    return out;
+  }
+  Resolution out = resolve_mapped(life, *range, query, lookup);
+  out.unmapped = unmapped;
+  out.location.ip = query.ip;
+  return out;
+}
+
+Resolution Resolver::resolve_mapped(ProcessLife& life, const MappedRange& mapped,
+                                    const AddressQuery& query, uint64_t lookup) {
+  const MappedRange* range = &mapped;
+  const MappedFileInfo& info = context_.files.info(range->file);
+  Resolution out;
+  uint64_t until = kForever;  // what no timed source names may get a body later
+  const bool memory = is_jit_memory(info.kind);
+  if (const auto answer = ask_timed(life, *range, lookup, query.time, until)) {
+    take_jit_answer(out, life, *answer, *range, lookup, query);
+    return out;
+  }
+  std::string reason;
+  const bool special = info.kind == MappingKind::vsyscall || info.kind == MappingKind::kernel;
+  if (!memory && !special) {
+    out.valid_from = until == kForever ? 0 : query.time;
+    if (resolve_elf(out, *range, query, lookup, reason)) {
+      out.valid_until = until;
+      return out;
+    }
+    const OpenedFile& opened = context_.files.open(range->file);
+    const bool is_elf = opened.format == FileFormat::elf;
+    if (!is_elf) {
+      if (offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {
+        out.location.dso = dso_number(info.path);
+        out.valid_from = until == kForever ? 0 : query.time;
+        out.valid_until = until;
+        return out;
+      }
+    }
+    if (is_elf) {
+      Resolution result = nameless(query, reason, info.base, info.shown);
+      result.location.shown_ip = out.location.shown_ip;
+      result.valid_from = until == kForever ? 0 : query.time;
+      result.valid_until = until;
+      return result;
+    }
+  }
+  if (special) return nameless(query, "the kernel's page for old programs", info.base, info.shown);
+  out.valid_from = until == kForever ? 0 : query.time;
+  // The 2015 rule: executable memory that is no readable ELF file belongs to the JIT sources.
+  if (memory && offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {
+    out.location.dso = dso_number(info.path);
+    out.valid_until = until;
+    return out;
+  }
+  if (const auto answer = ask_untimed(life, *range, lookup)) {
+    take_jit_answer(out, life, *answer, *range, lookup, query);
+    out.valid_from = until == kForever ? 0 : query.time;
+    out.valid_until = until;
+    return out;
+  }
+  const std::string jit_reason = sources(life).reason(lookup, query.time);
+  if (memory) {
+    Resolution result = nameless(query, jit_reason, std::string(kJitDso), map_dso(life));
+    result.valid_from = until == kForever ? 0 : query.time;
+    result.valid_until = until;
+    return result;
+  }
+  if (sources(life).any()) reason = jit_reason;
+  if (reason.empty()) reason = "a mapped file that is no ELF, without a map";
+  Resolution result = nameless(query, reason, info.base, info.shown);
+  result.valid_from = until == kForever ? 0 : query.time;
+  result.valid_until = until;
+  return result;
+}
+
+}  // namespace jitscope

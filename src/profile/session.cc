@@ -1,0 +1,234 @@
+#include "profile/session.h"
+
+#include <algorithm>
+
+namespace jitscope {
+namespace {
+
+constexpr bool is_marker(uint64_t value) {
+  return value >= perfdata::kContextMax;
+}
+
+perfdata::CpuMode mode_of_marker(uint64_t marker, perfdata::CpuMode before) {
+  using perfdata::CpuMode;
+  switch (marker) {
+    case perfdata::kContextHypervisor:
+      return CpuMode::hypervisor;
+    case perfdata::kContextKernel:
+      return CpuMode::kernel;
+    case perfdata::kContextUser:
+      return CpuMode::user;
+    case perfdata::kContextGuestKernel:
+    case perfdata::kContextGuest:
+      return CpuMode::guest_kernel;
+    case perfdata::kContextGuestUser:
+      return CpuMode::guest_user;
+    default:
+      return before;
+  }
+}
+
+// How many entries at the end (the root's side) two chains share, such that each shared entry means
+// the same in both: all lie behind the last marker of each, and are return addresses in both.
+size_t shared_tail(std::span<const uint64_t> now, std::span<const uint64_t> before) {
+  const size_t most = std::min(now.size(), before.size());
+  size_t count = 0;
+  while (count < most) {
+    const uint64_t value = now[now.size() - 1 - count];
+    if (value != before[before.size() - 1 - count] || is_marker(value)) break;
+    ++count;
+  }
+  const auto first_after_marker = [count](std::span<const uint64_t> chain) {
+    return count == chain.size() || is_marker(chain[chain.size() - 1 - count]);
+  };
+  // The leaf-most shared one is an exact address in one of them; the next is a caller in both.
+  if (count > 0 && (first_after_marker(now) || first_after_marker(before))) --count;
+  return count;
+}
+
+// The last marker of a chain: whose code the entries behind it are.
+uint64_t last_marker(std::span<const uint64_t> chain, size_t behind) {
+  for (size_t i = chain.size() - behind; i-- > 0;) {
+    if (is_marker(chain[i])) return chain[i];
+  }
+  return 0;
+}
+
+}  // namespace
+
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::open(const std::string& path,
+                                               const SessionOptions& options) {
+  auto session = std::unique_ptr<Session>(new Session());
+  session->options_ = options;
+  JITSCOPE_TRY(session->prepare(path));
+  return session;
+}
+
+Status Session::prepare(const std::string& path) {
+  JITSCOPE_ASSIGN(auto source, open_byte_source(path));
+  JITSCOPE_ASSIGN(reader_, perfdata::Reader::open(std::move(source)));
+  const perfdata::Header& header = reader_->header();
+  facts_ = std::make_unique<RecordingFacts>(path, header);
+  files_ = std::make_unique<MappedFiles>(options_.naming);
+  processes_ = std::make_unique<Processes>(*files_);
+  search_ = std::make_unique<SourceSearch>(*facts_, options_.naming);
+  dumps_ = std::make_unique<DumpCache>(*facts_, options_.naming.lines);
+  context_ = std::unique_ptr<SourceContext>(
+      new SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}});
+  resolver_ = std::make_unique<Resolver>(*context_, options_.naming);
+  for (const perfdata::BuildIdEntry& entry : header.build_ids) {
+    if (entry.kernel && entry.path.starts_with("[kernel")) {
+      resolver_->set_kernel_build_id(entry.id);
+    } else {
+      files_->add_build_id(entry.path, entry.id);
+    }
+  }
+  for (const std::string& option : options_.naming.offline_maps) {
+    JITSCOPE_TRY(resolver_->add_offline_map(option));
+  }
+  for (FoundFile& file : search_->given_dumps(context_->notes)) {
+    auto dump = dumps_->load(std::move(file), false);
+    if (dump) {
+      context_->given.push_back(std::move(*dump));
+    } else {
+      context_->notes.push_back(to_string(dump.error()));
+    }
+  }
+  return {};
+}
+
+Status Session::run(SampleConsumer& consumer) {
+  consumer_ = &consumer;
+  return reader_->read(*this);
+}
+
+bool Session::on_record(const perfdata::Record& record) {
+  if (const auto* lost = std::get_if<perfdata::Lost>(&record.body)) {
+    lost_ += lost->count;
+  } else if (const auto* id = std::get_if<perfdata::BuildId>(&record.body)) {
+    if (id->kernel && id->path.starts_with("[kernel")) {
+      resolver_->set_kernel_build_id(id->id);
+    } else {
+      files_->add_build_id(id->path, id->id);
+    }
+  }
+  if (resolver_->apply_kernel(record)) ++kernel_generation_;
+  processes_->apply(record);
+  return consumer_->on_record(record);
+}
+
+LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
+  ProcessLife& life = *thread.process;
+  const bool kernel = query.mode != perfdata::CpuMode::user;
+  AddressCache& cache = kernel ? kernel_cache_ : *life.cache;
+  AddressCache::Entry& entry = cache.at(query.ip, query.caller);
+  if (entry.location != AddressCache::kNone) {
+    if (entry.unlimited()) return entry.location;
+    const AddressCache::Limits& limits = cache.limits(entry);
+    if (query.time >= limits.from && query.time < limits.until &&
+        (limits.growth == 0 || limits.growth == life.space.growth())) {
+      thread.valid_from = std::max(thread.valid_from, limits.from);
+      thread.valid_until = std::min(thread.valid_until, limits.until);
+      if (limits.growth != 0) thread.growth = limits.growth;
+      return entry.location;
+    }
+  }
+  Resolution resolution = resolver_->resolve(life, query);
+  AddressCache::Limits limits;
+  limits.from = resolution.valid_from;
+  limits.until = resolution.valid_until;
+  limits.growth = resolution.unmapped ? life.space.growth() : 0;
+  LocationId id = entry.location;
+  // What is asked again is mostly answered as before.
+  if (id == AddressCache::kNone || locations_[id] != resolution.location) {
+    id = static_cast<LocationId>(locations_.size());
+    locations_.push_back(std::move(resolution.location));
+  }
+  cache.set(entry, query.ip, query.caller, id, limits);
+  thread.valid_from = std::max(thread.valid_from, limits.from);
+  thread.valid_until = std::min(thread.valid_until, limits.until);
+  if (limits.growth != 0) thread.growth = limits.growth;
+  return id;
+}
+
+void Session::resolve_leaf(ThreadState& thread, const perfdata::Sample& sample) {
+  AddressQuery query;
+  query.ip = sample.ip;
+  query.mode = sample.mode;
+  query.time = sample.head.time;
+  thread.locations.assign(1, locate(thread, query));
+  thread.of_process = nullptr;
+}
+
+size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sample) {
+  const std::span<const uint64_t> chain = sample.callchain;
+  const uint64_t time = sample.head.time;
+  const ProcessLife* life = thread.process.get();
+  size_t shared = 0;
+  if (thread.of_process == life && thread.generation == life->space.generation() &&
+      thread.kernel_generation == kernel_generation_ &&
+      (thread.growth == 0 || thread.growth == life->space.growth()) && time >= thread.valid_from &&
+      time < thread.valid_until) {
+    shared = shared_tail(chain, thread.chain);
+    if (shared != 0 && last_marker(chain, shared) != last_marker(thread.chain, shared)) shared = 0;
+  }
+  if (shared == 0) {
+    thread.valid_from = 0;
+    thread.valid_until = kForever;
+    thread.growth = 0;
+  }
+  thread.locations.resize(shared);
+  fresh_.clear();
+  AddressQuery query;
+  query.mode = sample.mode;
+  query.time = time;
+  for (const uint64_t value : chain.first(chain.size() - shared)) {
+    thread.process->cache->prefetch(value, true);
+  }
+  bool exact = true;  // the first address behind a marker is where the code was interrupted
+  for (const uint64_t value : chain.first(chain.size() - shared)) {
+    if (is_marker(value)) {
+      query.mode = mode_of_marker(value, query.mode);
+      exact = true;
+      continue;
+    }
+    query.ip = value;
+    query.caller = !exact;
+    exact = false;
+    fresh_.push_back(locate(thread, query));
+  }
+  thread.locations.insert(thread.locations.end(), fresh_.rbegin(), fresh_.rend());
+  thread.chain.assign(chain.begin(), chain.end());
+  thread.of_process = life;
+  thread.generation = life->space.generation();
+  thread.kernel_generation = kernel_generation_;
+  return shared;
+}
+
+bool Session::on_sample(const perfdata::Sample& sample) {
+  ++samples_;
+  if (sample.head.time != 0) {
+    if (first_time_ == 0) first_time_ = sample.head.time;
+    last_time_ = std::max(last_time_, sample.head.time);
+  }
+  ThreadState& thread = processes_->thread(sample.head.pid, sample.head.tid);
+  if (thread.process->end != UINT64_MAX || thread.process->pid != thread.pid) {
+    thread.process = processes_->process(thread.pid);
+  }
+  ProcessLife& life = *thread.process;
+  if (life.cache == nullptr) life.cache = std::make_unique<AddressCache>();
+  life.cache->keep_for(life.space.generation());
+  kernel_cache_.keep_for(kernel_generation_);
+  const bool callchain = !sample.callchain.empty();
+  size_t shared = 0;
+  if (callchain && !options_.leaf_only) {
+    shared = resolve_stack(thread, sample);
+  } else {
+    resolve_leaf(thread, sample);
+  }
+  return consumer_->on_sample({sample, thread, thread.locations, shared, callchain});
+}
+
+}  // namespace jitscope

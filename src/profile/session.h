@@ -1,0 +1,105 @@
+// Session: one pass over a recording, in the order of time: every sample with its stack resolved.
+//
+// Memory grows with the number of distinct addresses and processes, not with that of samples. Speed
+// comes from what samples have in common: the answer for an address is kept with the time it holds
+// for, and a stack shares its root side with the one before of the same thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/perfdata/reader.h"
+#include "profile/address_cache.h"
+#include "profile/jit_sources.h"
+#include "profile/naming_options.h"
+#include "profile/processes.h"
+#include "profile/recording_facts.h"
+#include "profile/resolver.h"
+
+namespace jitscope {
+
+using LocationId = uint32_t;
+
+struct ResolvedSample {
+  const perfdata::Sample& sample;
+  ThreadState& thread;
+  std::span<const LocationId> stack;  // root first; the last is the leaf
+  // How many of them, from the root, are those of the thread's sample before.
+  size_t shared = 0;
+  bool callchain = false;  // the event records stacks
+};
+
+class SampleConsumer {
+ public:
+  virtual ~SampleConsumer() = default;
+  // False ends the reading.
+  virtual bool on_sample(const ResolvedSample& sample) = 0;
+  // Anything else, after the session has taken it in.
+  virtual bool on_record(const perfdata::Record& /*record*/) { return true; }
+};
+
+struct SessionOptions {
+  NamingOptions naming;
+  bool leaf_only = false;  // no stacks
+};
+
+class Session : private perfdata::Handler {
+ public:
+  // `path` "-" is standard input.
+  static Result<std::unique_ptr<Session>> open(const std::string& path,
+                                               const SessionOptions& options);
+  ~Session() override;
+
+  Status run(SampleConsumer& consumer);
+
+  [[nodiscard]] const perfdata::Header& header() const { return reader_->header(); }
+  [[nodiscard]] const RecordingFacts& facts() const { return *facts_; }
+  [[nodiscard]] Resolver& resolver() { return *resolver_; }
+  [[nodiscard]] const Resolver& resolver() const { return *resolver_; }
+  [[nodiscard]] MappedFiles& files() { return *files_; }
+  [[nodiscard]] Processes& processes() { return *processes_; }
+  [[nodiscard]] const SourceContext& sources() const { return *context_; }
+  [[nodiscard]] const Location& location(LocationId id) const { return locations_[id]; }
+  [[nodiscard]] size_t location_count() const { return locations_.size(); }
+  [[nodiscard]] const Diagnostics& diagnostics() const { return reader_->diagnostics(); }
+  [[nodiscard]] uint64_t samples() const { return samples_; }
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+  [[nodiscard]] uint64_t first_time() const { return first_time_; }
+  [[nodiscard]] uint64_t last_time() const { return last_time_; }
+  // Bytes read so far, for progress.
+  [[nodiscard]] uint64_t bytes_read() const { return reader_->bytes_read(); }
+
+ private:
+  Session() = default;
+  Status prepare(const std::string& path);
+  bool on_sample(const perfdata::Sample& sample) override;
+  bool on_record(const perfdata::Record& record) override;
+  LocationId locate(ThreadState& thread, const AddressQuery& query);
+  size_t resolve_stack(ThreadState& thread, const perfdata::Sample& sample);
+  void resolve_leaf(ThreadState& thread, const perfdata::Sample& sample);
+
+  SessionOptions options_;
+  std::unique_ptr<perfdata::Reader> reader_;
+  std::unique_ptr<RecordingFacts> facts_;
+  std::unique_ptr<MappedFiles> files_;
+  std::unique_ptr<Processes> processes_;
+  std::unique_ptr<SourceSearch> search_;
+  std::unique_ptr<DumpCache> dumps_;
+  std::unique_ptr<SourceContext> context_;
+  std::unique_ptr<Resolver> resolver_;
+  std::vector<Location> locations_;
+  AddressCache kernel_cache_;
+  uint32_t kernel_generation_ = 0;
+  std::vector<LocationId> fresh_;
+  SampleConsumer* consumer_ = nullptr;
+  uint64_t samples_ = 0;
+  uint64_t lost_ = 0;
+  uint64_t first_time_ = 0;
+  uint64_t last_time_ = 0;
+};
+
+}  // namespace jitscope

@@ -1,0 +1,262 @@
+// See source_search.h. Relies on openat2 for paths inside another root (runtimes/in_root.h).
+#include "profile/source_search.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include "base/byte_cursor.h"
+#include "formats/jitdump/jitdump.h"
+#include "process/process.h"
+#include "runtimes/in_root.h"
+#include "runtimes/perf_map_file.h"
+
+namespace jitscope {
+namespace {
+
+bool is_jitdump(const UniqueFd& fd) {
+  std::array<std::byte, 8> head{};
+  const ssize_t got = ::pread(fd.get(), head.data(), head.size(), 0);
+  return got == static_cast<ssize_t>(head.size()) && jitdump::looks_like_jitdump(head);
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  if (directory == nullptr) return names;
+  while (const dirent* entry = ::readdir(directory.get())) names.emplace_back(entry->d_name);
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::string proc_root(uint32_t pid) {
+  return fmt::format("/proc/{}/root", pid);
+}
+
+}  // namespace
+
+SourceSearch::SourceSearch(const RecordingFacts& facts, const NamingOptions& options)
+    : facts_(facts), options_(options) {}
+
+bool SourceSearch::lives(const ProcessLife& life) const {
+  if (!facts_.of_this_machine() || !options_.root.empty()) return false;
+  const auto process = Process::open(static_cast<pid_t>(life.pid));
+  if (!process) return false;
+  // A process that began after the recorded one had ended is another one with its pid.
+  const uint64_t last = std::min(life.end, facts_.header().last_sample_time.value_or(life.end));
+  if (last == UINT64_MAX) return true;
+  const auto end = facts_.wall_time(last);
+  return !end || start_time_ns(*process) <= *end + facts_.wall_slack();
+}
+
+uint32_t SourceSearch::namespace_pid(const ProcessLife& life) const {
+  if (!lives(life)) return 0;
+  const auto status = read_status(static_cast<pid_t>(life.pid));
+  return status ? static_cast<uint32_t>(status->ns_pid) : 0;
+}
+
+std::vector<uid_t> SourceSearch::owners(const ProcessLife* live) const {
+  std::vector<uid_t> result = {0, ::geteuid()};
+  if (facts_.owner()) result.push_back(*facts_.owner());
+  const char* sudo = std::getenv("SUDO_UID");
+  if (sudo != nullptr) {
+    if (const auto uid = parse_decimal(sudo)) result.push_back(static_cast<uid_t>(*uid));
+  }
+  if (live != nullptr) {
+    const auto status = read_status(static_cast<pid_t>(live->pid));
+    if (status) result.push_back(status->uid);
+  }
+  return result;
+}
+
+Result<FoundFile> SourceSearch::open_trusted(const std::string& root, const std::string& path,
+                                             const std::vector<uid_t>& owners) const {
+  FoundFile found;
+  found.shown = root + path;
+  const int no_link = options_.force ? 0 : O_NOFOLLOW;
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_link;
+  found.fd = root.empty() ? UniqueFd(::open(path.c_str(), flags)) : open_in_root(root, path, flags);
+  if (!found.fd) {
+    if (errno == ELOOP) {
+      return fail(ErrorKind::not_permitted, "refused: is a symbolic link", found.shown,
+                  "name the file itself, or --force");
+    }
+    return fail(system_error("cannot be opened", found.shown));
+  }
+  struct stat status{};
+  if (::fstat(found.fd.get(), &status) != 0) {
+    return fail(system_error("cannot be examined", found.shown));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return fail(ErrorKind::not_permitted, "refused: no regular file", found.shown);
+  }
+  if (!options_.force && std::ranges::find(owners, status.st_uid) == owners.end()) {
+    return fail(ErrorKind::not_permitted,
+                fmt::format("refused: belongs to user {}, neither to root nor to the process's or "
+                            "the recording's owner",
+                            status.st_uid),
+                found.shown, "--force if it can be trusted");
+  }
+  found.modified_ns =
+      static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  found.device = status.st_dev;
+  found.inode = status.st_ino;
+  return found;
+}
+
+Status SourceSearch::times_fit(const FoundFile& file, const ProcessLife& life) const {
+  if (options_.force || file.copied) return {};
+  const int64_t slack = facts_.wall_slack();
+  if (life.start != 0) {
+    const auto start = facts_.wall_time(life.start);
+    if (start && file.modified_ns < *start - slack) {
+      return fail(ErrorKind::not_permitted,
+                  "refused: older than the process (its pid was used before)", file.shown,
+                  "--force if it belongs to this process all the same");
+    }
+  }
+  if (life.end != UINT64_MAX) {
+    const auto end = facts_.wall_time(life.end);
+    if (end && file.modified_ns > *end + std::max<int64_t>(slack, 5'000'000'000)) {
+      return fail(ErrorKind::not_permitted,
+                  "refused: written after the process had ended (its pid was used again)",
+                  file.shown, "--force if it belongs to this process all the same");
+    }
+  }
+  return {};
+}
+
+Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life,
+                                         const std::vector<uint32_t>& other_pids) const {
+  const bool live = lives(life);
+  const auto allowed = owners(live ? &life : nullptr);
+  const auto given = options_.perf_maps.find(life.pid);
+  if (given != options_.perf_maps.end()) {
+    // The user vouches for it.
+    UniqueFd fd(::open(given->second.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!fd) return fail(system_error("perf map cannot be opened", given->second));
+    FoundFile found;
+    found.fd = std::move(fd);
+    found.shown = given->second;
+    found.copied = true;
+    return found;
+  }
+  std::vector<uint32_t> pids = other_pids;
+  pids.push_back(life.pid);
+  std::vector<std::pair<std::string, std::string>> places;  // root, path
+  for (const uint32_t pid : pids) {
+    const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+    if (live) places.emplace_back(proc_root(life.pid), path);
+    if (!options_.root.empty()) places.emplace_back(options_.root, path);
+  }
+  const std::string own = fmt::format("perf-{}.map", life.pid);
+  if (!facts_.folder().empty()) places.emplace_back("", facts_.folder() + own);
+  if (options_.root.empty()) places.emplace_back("", "/tmp/" + own);
+  Error best{ErrorKind::not_found, "no perf map", own, "", 0};
+  for (const auto& [root, path] : places) {
+    auto found = open_trusted(root, path, allowed);
+    if (found) {
+      found->copied = root.empty() && path == facts_.folder() + own && path != "/tmp/" + own;
+      const Status fits = times_fit(*found, life);
+      if (fits) return found;
+      best = fits.error();
+    } else if (found.error().kind == ErrorKind::not_permitted) {
+      best = found.error();
+    }
+  }
+  return fail(std::move(best));
+}
+
+Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life,
+                                            const MappedFileInfo& file) const {
+  const bool live = lives(life);
+  const auto allowed = owners(live ? &life : nullptr);
+  std::vector<std::pair<std::string, std::string>> places;
+  if (!options_.root.empty()) places.emplace_back(options_.root, file.path);
+  if (live) places.emplace_back(proc_root(life.pid), file.path);
+  if (options_.root.empty()) places.emplace_back("", file.path);
+  if (!facts_.folder().empty()) places.emplace_back("", facts_.folder() + file.base);
+  Error best{ErrorKind::not_found, "the jitdump that the process mapped is not there", file.path,
+             "give it with --jitdump FILE, or its file system with --root DIR", 0};
+  for (const auto& [root, path] : places) {
+    auto found = open_trusted(root, path, allowed);
+    if (!found) {
+      if (found.error().kind == ErrorKind::not_permitted) best = found.error();
+      continue;
+    }
+    if (!is_jitdump(found->fd)) continue;
+    // At the recorded path a file of another inode is another file; elsewhere it is a copy.
+    found->copied = !options_.root.empty() || path != file.path;
+    if (!options_.force && !found->copied && file.inode != 0 && file.inode != found->inode) {
+      best = Error{ErrorKind::not_permitted,
+                   "refused: another file than the one that was mapped (its inode differs)",
+                   found->shown, "--jitdump " + found->shown + " if it is the right one", 0};
+      continue;
+    }
+    return found;
+  }
+  return fail(std::move(best));
+}
+
+std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& refused) const {
+  std::vector<FoundFile> result;
+  for (const std::string& given : options_.jitdumps) {
+    std::vector<std::string> paths;
+    const bool folder = is_directory(given);
+    if (folder) {
+      for (const std::string& name : names_in(given)) paths.push_back(given + "/" + name);
+    } else {
+      paths.push_back(given);
+    }
+    for (const std::string& path : paths) {
+      FoundFile found;
+      found.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+      struct stat status{};
+      const bool regular =
+          found.fd && ::fstat(found.fd.get(), &status) == 0 && S_ISREG(status.st_mode);
+      if (regular && is_jitdump(found.fd)) {
+        found.shown = path;
+        found.inode = status.st_ino;
+        found.device = status.st_dev;
+        found.copied = true;
+        result.push_back(std::move(found));
+      } else if (!folder) {
+        refused.push_back(path + ": no jitdump");
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
+                                                    std::vector<std::string>& refused) const {
+  std::vector<FoundFile> result;
+  if (facts_.folder().empty()) return result;
+  const std::string folder = facts_.path() + ".jit";
+  const std::string prefix = fmt::format("jit-{}-", life.pid);
+  const auto allowed = owners(nullptr);
+  for (const std::string& name : names_in(folder)) {
+    if (!name.starts_with(prefix) || !name.ends_with(".dump")) continue;
+    auto found = open_trusted("", folder + "/" + name, allowed);
+    if (found && is_jitdump(found->fd)) {
+      result.push_back(std::move(*found));
+    } else {
+      refused.push_back(found ? folder + "/" + name + ": no jitdump" : to_string(found.error()));
+    }
+  }
+  return result;
+}
+
+}  // namespace jitscope

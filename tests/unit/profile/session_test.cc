@@ -1,0 +1,320 @@
+#include "profile/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "formats/jitdump/jitdump.h"
+#include "profile/collector.h"
+#include "profile/doctor.h"
+#include "support/perfdata_builder.h"
+
+namespace jitscope {
+namespace {
+
+using perfdata::kContextKernel;
+using perfdata::kContextUser;
+using perfdata::test::EventSpec;
+using perfdata::test::PerfDataBuilder;
+using perfdata::test::Stamp;
+
+// No machine gives out pids like these.
+constexpr uint32_t kPid = 0x7fff0001;
+constexpr uint32_t kChild = 0x7fff0002;
+constexpr uint64_t kCode = 0x7f0000000000;
+constexpr uint64_t kMilli = 1'000'000;
+
+class Names : public SampleConsumer {
+ public:
+  explicit Names(Session& session) : session_(session) {}
+  bool on_sample(const ResolvedSample& sample) override {
+    std::string text;
+    for (size_t i = sample.stack.size(); i-- > 0;) {
+      const Location& location = session_.location(sample.stack[i]);
+      const Frame& frame = session_.resolver().frames()[location.frame];
+      if (!text.empty()) text += ' ';
+      text += frame.method.empty() ? "<" + frame.reason + ">" : frame.method;
+      if (frame.ambiguous) text += "?" + frame.candidates;
+    }
+    names.push_back(text);
+    return true;
+  }
+  std::vector<std::string> names;
+
+ private:
+  Session& session_;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "session_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, std::string_view bytes) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return path;
+  }
+  std::string write_recording(const PerfDataBuilder& builder) {
+    const std::vector<std::byte> bytes = builder.file();
+    return write("perf.data", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+  // A dump in which one function follows another at the same address.
+  std::string two_functions() {
+    jitdump::Writer writer(1);
+    std::string bytes;
+    writer.header(bytes, 0);
+    load(writer, bytes, "first", kCode, 0x100, 100 * kMilli);
+    load(writer, bytes, "second", kCode + 0x40, 0x100, 200 * kMilli);
+    return bytes;
+  }
+  static void load(jitdump::Writer& writer, std::string& bytes, std::string_view name,
+                   uint64_t address, uint64_t size, uint64_t time) {
+    const std::vector<std::byte> code(size);
+    jitdump::Load load;
+    load.time = load.since = time;
+    load.pid = load.tid = 1;
+    load.address = address;
+    load.size = size;
+    load.name = name;
+    load.code = code;
+    writer.load(bytes, load);
+  }
+
+  static void jit_process(PerfDataBuilder& builder, const std::string& dump) {
+    builder.comm(kPid, kPid, "jit", Stamp{kPid, kPid, 10, 0});
+    builder.mmap2({.pid = kPid,
+                   .tid = kPid,
+                   .start = kCode,
+                   .length = 0x10000,
+                   .path = "//anon",
+                   .inode = 0,
+                   .stamp = {.pid = kPid, .time = 20}});
+    if (!dump.empty()) {
+      builder.mmap2({.pid = kPid,
+                     .tid = kPid,
+                     .start = 0x1000,
+                     .length = 0x1000,
+                     .path = dump,
+                     .inode = 0,
+                     .stamp = {.pid = kPid, .time = 30}});
+    }
+  }
+  static void sample(PerfDataBuilder& builder, uint32_t pid, uint64_t time, uint64_t ip) {
+    builder.sample(
+        {.pid = pid, .tid = pid, .time = time, .ip = ip, .callchain = {kContextUser, ip}});
+  }
+  std::vector<std::string> names(const PerfDataBuilder& builder, const NamingOptions& naming = {}) {
+    SessionOptions options;
+    options.naming = naming;
+    auto session = Session::open(write_recording(builder), options);
+    EXPECT_TRUE(session) << to_string(session.error());
+    if (!session) return {};
+    Names result(**session);
+    const Status status = (*session)->run(result);
+    EXPECT_TRUE(status);
+    return result.names;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(SessionTest, ADumpIsRightInTime) {
+  PerfDataBuilder builder;
+  jit_process(builder, write("any.name", two_functions()));
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  sample(builder, kPid, 250 * kMilli, kCode + 0x50);
+  sample(builder, kPid, 250 * kMilli, kCode + 0x10);  // of the first, which ended
+  sample(builder, kPid, 90 * kMilli, kCode + 0x50);   // a little early: grace
+  EXPECT_THAT(names(builder), ::testing::UnorderedElementsAre(
+                                  "first", "second",
+                                  "<the code that lay there had been replaced by then>", "first"));
+}
+
+TEST_F(SessionTest, AMappingOverTheCodeHidesNothing) {
+  PerfDataBuilder builder;
+  jit_process(builder, write("any.name", two_functions()));
+  builder.mmap2({.pid = kPid,
+                 .tid = kPid,
+                 .start = kCode,
+                 .length = 0x1000,
+                 .path = "//anon",
+                 .inode = 0,
+                 .stamp = {.pid = kPid, .time = 120 * kMilli}});
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  EXPECT_THAT(names(builder), ::testing::ElementsAre("first"));
+}
+
+TEST_F(SessionTest, APerfMapNeverClaimsMoreThanItKnows) {
+  PerfDataBuilder builder;
+  jit_process(builder, "");
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  sample(builder, kPid, 150 * kMilli, kCode + 0x10);
+  sample(builder, kPid, 150 * kMilli, kCode + 0x900);
+  write("perf-" + std::to_string(kPid) + ".map",
+        "7f0000000000 100 first\n7f0000000040 100 second\n");
+  EXPECT_THAT(names(builder), ::testing::UnorderedElementsAre(
+                                  "second?second | first", "first",
+                                  "<no line of the process's perf map holds the address>"));
+}
+
+TEST_F(SessionTest, VersionsOfOneMethodAreNotAmbiguous) {
+  PerfDataBuilder builder;
+  jit_process(builder, "");
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  write("perf-" + std::to_string(kPid) + ".map",
+        "7f0000000000 100 JS:^f /a.js:1:1\n7f0000000000 100 JS:*f /a.js:1:1\n");
+  EXPECT_THAT(names(builder), ::testing::ElementsAre("f /a.js:1:1"));
+}
+
+TEST_F(SessionTest, AChildRunsItsParentsCodeAsOfTheFork) {
+  PerfDataBuilder builder;
+  jit_process(builder, write("any.name", two_functions()));
+  builder.fork(kChild, kPid, Stamp{kChild, kChild, 150 * kMilli, 0});
+  sample(builder, kChild, 160 * kMilli, kCode + 0x50);
+  sample(builder, kChild, 260 * kMilli, kCode + 0x50);  // the parent's second is not the child's
+  sample(builder, kPid, 260 * kMilli, kCode + 0x50);
+  EXPECT_THAT(names(builder), ::testing::ElementsAre("first", "first", "second"));
+}
+
+TEST_F(SessionTest, WithoutACommonClockADumpIsCertainOnlyWhereOneNameEverLay) {
+  PerfDataBuilder builder({EventSpec{.use_clockid = false}});
+  jit_process(builder, write("any.name", two_functions()));
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  sample(builder, kPid, 150 * kMilli, kCode + 0x10);
+  EXPECT_THAT(names(builder), ::testing::UnorderedElementsAre("second?second | first", "first"));
+}
+
+TEST_F(SessionTest, AFileThatIsNoElfIsNamedByTheJitSources) {
+  const std::string library = write("System.dll", "MZ and more");
+  PerfDataBuilder builder;
+  builder.comm(kPid, kPid, "dotnet", Stamp{kPid, kPid, 10, 0});
+  builder.mmap2({.pid = kPid,
+                 .tid = kPid,
+                 .start = kCode,
+                 .length = 0x10000,
+                 .path = library,
+                 .inode = 0,
+                 .stamp = {.pid = kPid, .time = 20}});
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  write("perf-" + std::to_string(kPid) + ".map", "7f0000000000 100 Precompiled\n");
+  EXPECT_THAT(names(builder), ::testing::ElementsAre("Precompiled"));
+}
+
+TEST_F(SessionTest, AMapThatIsASymbolicLinkIsRefused) {
+  PerfDataBuilder builder;
+  jit_process(builder, "");
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  const std::string real = write("real.map", "7f0000000000 100 f\n");
+  std::filesystem::create_symlink(real, folder_ + "/perf-" + std::to_string(kPid) + ".map");
+  EXPECT_THAT(names(builder), ::testing::ElementsAre("<the JIT's map or dump was refused>"));
+  NamingOptions force;
+  force.force = true;
+  EXPECT_THAT(names(builder, force), ::testing::ElementsAre("f"));
+}
+
+TEST_F(SessionTest, AGivenDumpAndAGivenMapAreUsed) {
+  PerfDataBuilder builder;
+  jit_process(builder, "");
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  NamingOptions dump;
+  dump.jitdumps = {write("given.dump", two_functions())};
+  EXPECT_THAT(names(builder, dump), ::testing::ElementsAre("first"));
+  NamingOptions map;
+  map.perf_maps[kPid] = write("given.map", "7f0000000000 100 mapped\n");
+  EXPECT_THAT(names(builder, map), ::testing::ElementsAre("mapped"));
+}
+
+// What stacks have in common is not resolved again; the answers must be as if it were.
+TEST_F(SessionTest, SharedStacksGiveEachFrameItsOwnAddress) {
+  std::mt19937 random(11);
+  PerfDataBuilder builder;
+  jit_process(builder, "");
+  std::vector<std::vector<uint64_t>> chains;
+  std::vector<uint64_t> chain = {kContextUser};
+  for (uint64_t i = 0; i < 2000; ++i) {
+    if (random() % 10 == 0) chain = {random() % 2 == 0 ? kContextUser : kContextKernel};
+    while (chain.size() > 1 && random() % 2 == 0) chain.erase(chain.begin() + 1);
+    const size_t more = random() % 5;
+    for (size_t k = 0; k < more; ++k) {
+      chain.insert(chain.begin() + 1, kCode + random() % 64);
+      if (random() % 8 == 0) chain.insert(chain.begin() + 1, kContextUser);
+    }
+    chains.push_back(chain);
+    builder.sample({.pid = kPid,
+                    .tid = kPid,
+                    .time = 100 * kMilli + i,
+                    .ip = chain.size() > 1 ? chain[1] : 0,
+                    .callchain = chain});
+  }
+  class Check : public SampleConsumer {
+   public:
+    Check(Session& session, const std::vector<std::vector<uint64_t>>& chains)
+        : session_(session), chains_(chains) {}
+    bool on_sample(const ResolvedSample& sample) override {
+      std::vector<uint64_t> expected;
+      for (const uint64_t value : chains_[next]) {
+        if (value < perfdata::kContextMax) expected.insert(expected.begin(), value);
+      }
+      std::vector<uint64_t> found;
+      for (const LocationId id : sample.stack) found.push_back(session_.location(id).shown_ip);
+      EXPECT_EQ(found, expected) << "sample " << next;
+      if (next > 0) {
+        EXPECT_LE(sample.shared, std::min(last_.size(), found.size()));
+        for (size_t i = 0; i < sample.shared; ++i) EXPECT_EQ(sample.stack[i], last_[i]);
+      }
+      last_.assign(sample.stack.begin(), sample.stack.end());
+      ++next;
+      return true;
+    }
+    size_t next = 0;
+
+   private:
+    Session& session_;
+    const std::vector<std::vector<uint64_t>>& chains_;
+    std::vector<LocationId> last_;
+  };
+  auto session = Session::open(write_recording(builder), {});
+  ASSERT_TRUE(session);
+  Check check(**session, chains);
+  ASSERT_TRUE((*session)->run(check));
+  EXPECT_EQ(check.next, chains.size());
+}
+
+TEST_F(SessionTest, TheCollectorAddsUpAndTheDoctorCounts) {
+  PerfDataBuilder builder;
+  jit_process(builder, write("any.name", two_functions()));
+  for (uint64_t i = 0; i < 7; ++i) sample(builder, kPid, 150 * kMilli + i, kCode + 0x50);
+  for (uint64_t i = 0; i < 3; ++i) sample(builder, kPid, 150 * kMilli + i, kCode + 0x900);
+  auto session = Session::open(write_recording(builder), {});
+  ASSERT_TRUE(session);
+  Collector collector(**session, {.timeline = true});
+  ASSERT_TRUE((*session)->run(collector));
+  const Profile profile = collector.take();
+  EXPECT_EQ(profile.samples, 10U);
+  EXPECT_EQ(profile.timeline.size(), 10U);
+  ASSERT_EQ(profile.stacks.size(), 2U);
+  EXPECT_EQ(profile.stacks[0].samples + profile.stacks[1].samples, 10U);
+  ASSERT_EQ(profile.groups.size(), 1U);
+  EXPECT_EQ(profile.groups[0].comm, "jit");
+  const Diagnosis diagnosis = diagnose(**session, profile);
+  EXPECT_EQ(diagnosis.unnamed_leaves, 3U);
+  ASSERT_EQ(diagnosis.complaints.size(), 1U);
+  EXPECT_EQ(diagnosis.complaints[0].leaf_samples, 3U);
+  EXPECT_FALSE(diagnosis.complaints[0].advice.empty());
+  ASSERT_FALSE(diagnosis.sources.empty());
+  EXPECT_TRUE(diagnosis.sources[0].used);
+}
+
+}  // namespace
+}  // namespace jitscope
