@@ -65,6 +65,27 @@ bool Output::write_all(std::string text, int allowed_interrupts) {
   return true;
 }
 
+bool Output::write_bulk(std::string_view text) {
+  while (!text.empty()) {
+    if (interrupts() > 0) return false;
+    // A signal ends a write that waits for the reader (no SA_RESTART).
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<size_t>(written));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) {
+      pollfd handle = {STDOUT_FILENO, POLLOUT, 0};
+      (void)::poll(&handle, 1, 100);
+      continue;
+    }
+    if (errno != EPIPE) error_ = system_error("cannot write the output", "standard output");
+    return false;
+  }
+  return true;
+}
+
 Output& output() {
   static Output standard;
   return standard;

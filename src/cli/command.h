@@ -20,6 +20,11 @@ void add_ps_command(CLI::App& app, int& status);
 void add_methods_command(CLI::App& app, int& status);
 void add_trace_command(CLI::App& app, int& status);
 void add_expose_command(CLI::App& app, int& status);
+void add_record_command(CLI::App& app, int& status);
+void add_script_command(CLI::App& app, int& status);
+void add_report_command(CLI::App& app, int& status);
+void add_flame_command(CLI::App& app, int& status);
+void add_doctor_command(CLI::App& app, int& status);
 
 // "jitscope: ..." on standard error, with the hint on a line of its own; the exit status.
 int report_error(const Error& error);
@@ -34,6 +39,8 @@ class Output {
   bool write_some(std::string& text, std::chrono::milliseconds wait);
   // All of it; waits for the reader until the user interrupts more than `allowed_interrupts` times.
   bool write_all(std::string text, int allowed_interrupts = 0);
+  // A large piece, as fast as the reader takes it; false as above, and when the user interrupts.
+  bool write_bulk(std::string_view text);
   // The error of a failed write (not of a closed pipe); the command ends with it.
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 

@@ -28,6 +28,11 @@ int run(int argc, char** argv) {
   jitscope::add_methods_command(app, status);
   jitscope::add_trace_command(app, status);
   jitscope::add_expose_command(app, status);
+  jitscope::add_record_command(app, status);
+  jitscope::add_script_command(app, status);
+  jitscope::add_report_command(app, status);
+  jitscope::add_flame_command(app, status);
+  jitscope::add_doctor_command(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,90 @@
+// jitscope doctor: why names are missing or uncertain, in a recording or of a live process, and
+// what to do about it.
+
+#include "profile/doctor.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "cli/profile_options.h"
+#include "process/process.h"
+#include "profile/collector.h"
+#include "render/doctor_text.h"
+#include "render/json.h"
+#include "runtimes/detect.h"
+
+namespace jitscope {
+namespace {
+
+struct DoctorArguments {
+  ProfileArguments profile;
+  int pid = 0;
+  bool json = false;
+};
+
+int diagnose_process(const DoctorArguments& arguments) {
+  const auto process = Process::open(arguments.pid);
+  if (!process) return report_error(process.error());
+  const auto findings = examine(*process);
+  if (!findings) return report_error(findings.error());
+  bool usable = false;
+  std::string text = fmt::format(
+      "{} {}: {}{}, {} bytes of executable memory that no ELF file backs\n", process->pid(),
+      printable(process->command_line().substr(0, 200)), to_string(findings->runtime.runtime),
+      findings->runtime.version.empty() ? "" : " " + findings->runtime.version,
+      findings->jit_bytes);
+  std::string json;
+  for (const SourceFinding& source : findings->sources) {
+    usable = usable || source.usable;
+    text += fmt::format("  {}: {}{}\n", to_string(source.kind),
+                        source.usable ? "usable" : "not usable: ", printable(source.detail));
+    JsonObject line("source");
+    line.number("pid", static_cast<uint64_t>(process->pid()))
+        .text("kind", to_string(source.kind))
+        .boolean("used", source.usable)
+        .text("text", source.detail);
+    json += line.str() + "\n";
+  }
+  const std::string advice =
+      findings->jit_bytes == 0 ? "it runs no JIT code: ELF symbols name it"
+      : usable ? fmt::format("jitscope record -p {} names its JIT code", process->pid())
+               : advice_for("JIT code without a map or dump", findings->runtime.runtime);
+  text += "  -> " + advice + "\n";
+  JsonObject line("advice");
+  line.text("text", advice);
+  json += line.str() + "\n";
+  write_out(arguments.json ? json : text);
+  return status_with_output(usable || findings->jit_bytes == 0 ? 0 : 1);
+}
+
+int run_doctor(const DoctorArguments& arguments) {
+  if (arguments.pid != 0) return diagnose_process(arguments);
+  const auto options = session_options(arguments.profile);
+  if (!options) return report_error(options.error());
+  auto session = Session::open(arguments.profile.input, *options);
+  if (!session) return report_error(session.error());
+  Collector collector(**session, {});
+  if (const Status status = (*session)->run(collector); !status) {
+    return report_error(status.error());
+  }
+  const Profile profile = collector.take();
+  const Diagnosis diagnosis = diagnose(**session, profile);
+  write_out(arguments.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
+  return status_with_output(diagnosis.samples == 0 ? 1 : 0);
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "Say why names are missing or uncertain, and what to do");
+  auto arguments = std::make_shared<DoctorArguments>();
+  add_profile_options(*command, arguments->profile);
+  command->add_option("-p,--pid", arguments->pid, "A live process instead of a recording");
+  command->add_flag("--json", arguments->json, "One JSON object a line");
+  command->callback([arguments, &status] { status = run_doctor(*arguments); });
+}
+
+}  // namespace jitscope

@@ -1,0 +1,208 @@
+// jitscope record: samples of running programs into a perf.data file, and the names of their JIT
+// code beside it.
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "cli/command.h"
+#include "profile/recording.h"
+#include "render/json.h"
+
+namespace jitscope {
+namespace {
+
+struct RecordCommand {
+  RecordOptions options;
+  std::string event = "auto";
+  bool no_stacks = false;
+  bool no_follow = false;
+  bool stacks = true;
+};
+
+std::string size_text(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < (1U << 20U)) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
+}
+
+std::string plural(uint64_t count, std::string_view noun, std::string_view many = {}) {
+  if (count == 1) return fmt::format("1 {}", noun);
+  return many.empty() ? fmt::format("{} {}s", count, noun) : fmt::format("{} {}", count, many);
+}
+
+std::string percent_of(uint64_t part, uint64_t whole) {
+  return fmt::format(
+      "{:.2f} %",
+      whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+void announce(const RecordOptions& options, const RecordStart& start) {
+  for (const std::string& note : start.notes) report_note("note: " + note);
+  std::string target = "all CPUs";
+  if (!options.command.empty()) {
+    target = printable(options.command.front());
+  } else if (!options.processes.empty()) {
+    target = fmt::format("{} of {}", plural(start.threads, "thread"),
+                         plural(options.processes.size(), "process", "processes"));
+  }
+  report_note(fmt::format("recording {} at {} Hz{} of {}, {}; Ctrl-C ends", start.event,
+                          start.frequency,
+                          start.reason.empty() ? "" : fmt::format(" ({})", start.reason), target,
+                          start.kernel ? "user and kernel code" : "user code"));
+}
+
+void show_progress(const RecordProgress& progress) {
+  fmt::print(stderr, "\r{:.0f} s, {}, {} lost, {}, {} followed \x1b[K",
+             static_cast<double>(progress.elapsed_ns) / 1e9, plural(progress.samples, "sample"),
+             progress.lost, size_text(progress.bytes),
+             plural(progress.followed, "process", "processes"));
+}
+
+void report_process(const FollowedSummary& process) {
+  const std::string who = fmt::format("process {} ({})", process.pid, printable(process.name));
+  if (!process.own_jitdump.empty()) {
+    report_note(
+        fmt::format("  {}: writes a jitdump itself: {}", who, printable(process.own_jitdump)));
+    return;
+  }
+  if (!process.dump.empty()) {
+    report_note(
+        fmt::format("  {}: {} ({} gone), {}, from {}{}", who,
+                    plural(process.bodies, "code body", "code bodies"), process.gone,
+                    plural(process.looks, "look"), printable(process.source),
+                    process.skipped == 0 ? "" : fmt::format("; {} skipped", process.skipped)));
+  }
+  if (!process.reason.empty()) {
+    report_note(fmt::format("  {}: {}", who, printable(process.reason)));
+    if (!process.hint.empty()) report_note("    " + printable(process.hint));
+  }
+}
+
+std::string ending_of(int status) {
+  if (WIFEXITED(status)) {
+    const int code = WEXITSTATUS(status);
+    return code == 0 ? std::string() : fmt::format("the command ended with status {}", code);
+  }
+  return WIFSIGNALED(status) ? fmt::format("the command was ended by signal {}", WTERMSIG(status))
+                             : std::string();
+}
+
+void report(const RecordResult& result) {
+  for (const std::string& note : result.notes) report_note("note: " + note);
+  if (result.command_status) {
+    const std::string ending = ending_of(*result.command_status);
+    if (!ending.empty()) report_note("note: " + ending);
+  }
+  report_note(fmt::format("{} in {:.1f} s, {}, {} in {}", plural(result.samples, "sample"),
+                          static_cast<double>(result.elapsed_ns) / 1e9,
+                          result.lost == 0 ? "none lost"
+                                           : fmt::format("{} lost (a lower -F loses fewer)",
+                                                         plural(result.lost, "record")),
+                          size_text(result.bytes), printable(result.output)));
+  const FollowReport& follow = result.follow;
+  if (!result.folder.empty()) {
+    report_note(fmt::format("names of JIT code in {}", printable(result.folder)));
+  }
+  for (const FollowedSummary& process : follow.processes) report_process(process);
+  if (follow.not_followed != 0) {
+    report_note(fmt::format("  {} more with JIT code were not followed",
+                            plural(follow.not_followed, "process", "processes")));
+  }
+  report_note(fmt::format(
+      "cost: recording {} of a CPU, following {} ({}; {:.0f} ms for first "
+      "looks)",
+      percent_of(result.cpu_ns, result.elapsed_ns), percent_of(follow.cpu_ns, result.elapsed_ns),
+      plural(follow.looks, "look"), static_cast<double>(follow.first_cpu_ns) / 1e6));
+}
+
+SampleEvent event_of(const std::string& text) {
+  if (text == "cycles") return SampleEvent::cycles;
+  if (text == "cpu-clock") return SampleEvent::cpu_clock;
+  return SampleEvent::automatic;
+}
+
+std::vector<std::string> own_command_line() {
+  std::vector<std::string> words;
+  std::string text(1U << 16U, '\0');
+  // As the kernel has it: CLI11 keeps no copy of the words.
+  std::FILE* file = std::fopen("/proc/self/cmdline", "re");
+  if (file == nullptr) return words;
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  (void)std::fclose(file);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\0'), rest.size());
+    words.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return words;
+}
+
+Result<int> run(RecordCommand& command) {
+  RecordOptions& options = command.options;
+  options.sampler.event = event_of(command.event);
+  options.sampler.stacks = !command.no_stacks;
+  options.follow = !command.no_follow;
+  options.command_line = own_command_line();
+  options.version = fmt::format("jitscope {}", JITSCOPE_VERSION);
+  std::ranges::sort(options.processes);
+  const auto repeated = std::ranges::unique(options.processes);
+  options.processes.erase(repeated.begin(), repeated.end());
+  options.stop = [] { return interrupts() != 0; };
+  options.on_start = [&](const RecordStart& start) { announce(options, start); };
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  if (terminal) options.on_progress = show_progress;
+  auto result = record(options);
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
+  if (!result) return fail(std::move(result.error()));
+  report(*result);
+  return 0;
+}
+
+}  // namespace
+
+void add_record_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<RecordCommand>();
+  CLI::App* command =
+      app.add_subcommand("record", "Samples of running programs, with the names of their JIT code");
+  command->add_option("-p,--pid", options->options.processes, "Processes, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_flag("-a,--all-cpus", options->options.system, "The whole machine");
+  command->add_option("COMMAND", options->options.command, "After --: run and record this command");
+  command
+      ->add_option("-F,--freq", options->options.sampler.frequency,
+                   "Samples a second on each CPU (default 999)")
+      ->check(CLI::Range(1, 1'000'000));
+  command->add_option("-o,--output", options->options.output, "File (default perf.data)");
+  command->add_option("--duration", options->options.seconds, "End after this many seconds")
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        const bool fine = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) &&
+                          seconds > 0 && seconds < 1e9;
+        return fine ? std::string() : "wants a number of seconds above 0, not " + text;
+      });
+  command->add_option("-e,--event", options->event, "cycles, cpu-clock (default: cycles if any)")
+      ->check(CLI::IsMember({"auto", "cycles", "cpu-clock"}));
+  CLI::Option* stacks = command->add_flag("-g", options->stacks, "With stacks, as by default");
+  command->add_flag("--no-stacks", options->no_stacks, "Without stacks")->excludes(stacks);
+  command->add_flag("--user-regs", options->options.sampler.user_registers,
+                    "With the registers of user code");
+  command->add_flag("--no-follow", options->no_follow, "Do not look for names of JIT code");
+  command->add_flag("--force", options->options.force,
+                    "Read perf maps in spite of their owner, age or being a link");
+  command->callback([options, &status] {
+    catch_interrupts();
+    const Result<int> result = run(*options);
+    status = result ? *result : report_error(result.error());
+  });
+}
+
+}  // namespace jitscope

@@ -1,0 +1,69 @@
+// jitscope script: every sample with its stack, as perf script prints it, named right in time.
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "cli/profile_options.h"
+#include "render/script_text.h"
+
+namespace jitscope {
+namespace {
+
+struct ScriptArguments {
+  ProfileArguments profile;
+  bool json = false;
+};
+
+class ScriptPrinter : public SampleConsumer {
+ public:
+  ScriptPrinter(Session& session, const ScriptArguments& arguments)
+      : session_(session),
+        text_(session, session.resolver().frames(), {arguments.profile.naming.lines},
+              [](std::string_view piece) { return output().write_bulk(piece); }),
+        json_(arguments.json) {}
+
+  bool on_sample(const ResolvedSample& sample) override {
+    if (!json_) return text_.append(sample);
+    append_script_json(out_, session_, session_.resolver().frames(), sample);
+    return out_.size() < kPiece || flush();
+  }
+  bool flush() {
+    const bool going_on = output().write_bulk(out_) && text_.flush();
+    out_.clear();
+    return going_on;
+  }
+
+ private:
+  static constexpr size_t kPiece = 1U << 18U;
+  Session& session_;
+  ScriptText text_;
+  bool json_;
+  std::string out_;
+};
+
+int run_script(const ScriptArguments& arguments) {
+  catch_interrupts();
+  auto options = session_options(arguments.profile);
+  if (!options) return report_error(options.error());
+  auto session = Session::open(arguments.profile.input, *options);
+  if (!session) return report_error(session.error());
+  ScriptPrinter printer(**session, arguments);
+  const Status status = (*session)->run(printer);
+  printer.flush();
+  if (!status) return report_error(status.error());
+  report_session(**session);
+  return status_with_output((*session)->samples() == 0 ? 1 : 0);
+}
+
+}  // namespace
+
+void add_script_command(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand(
+      "script", "Print the samples of a recording with their stacks, as perf script does");
+  auto arguments = std::make_shared<ScriptArguments>();
+  add_profile_options(*command, arguments->profile);
+  command->add_flag("--json", arguments->json, "One JSON object a sample");
+  command->callback([arguments, &status] { status = run_script(*arguments); });
+}
+
+}  // namespace jitscope

@@ -1,0 +1,356 @@
+#include "render/report_table.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+#include <unordered_map>
+
+namespace jitscope {
+namespace {
+
+constexpr std::array<std::string_view, 6> kKeyNames = {"method", "dso",  "process",
+                                                       "thread", "tier", "source"};
+
+bool has(const ReportOptions& options, ReportKey key) {
+  return std::ranges::find(options.keys, key) != options.keys.end();
+}
+
+// Texts numbered in the order in which they first appear.
+class Numbering {
+ public:
+  uint32_t operator()(std::string text) {
+    return numbers_.try_emplace(std::move(text), static_cast<uint32_t>(numbers_.size()))
+        .first->second;
+  }
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
+
+ private:
+  std::unordered_map<std::string, uint32_t> numbers_;
+};
+
+// Parts joined so that different lists give different texts.
+void append_part(std::string& text, std::string_view part) {
+  text += part;
+  text += '\0';
+}
+
+std::string version_of(const Frame& frame) {
+  std::string text(to_string(frame.tier));
+  return text + (frame.ambiguous ? "?" : "");
+}
+
+// What tells frames apart in a tree of callers: method, library, and for unnamed ones the reason.
+std::string name_key(const Frame& frame, bool split_tiers) {
+  std::string text;
+  append_part(text, frame.method);
+  append_part(text, frame.dso);
+  if (frame.method.empty()) append_part(text, frame.reason);
+  if (split_tiers) append_part(text, version_of(frame));
+  return text;
+}
+
+// The part of a row's key that the frame gives.
+std::string row_key(const Frame& frame, const ReportOptions& options) {
+  std::string text;
+  for (const ReportKey key : options.keys) {
+    switch (key) {
+      case ReportKey::method:
+        append_part(text, frame.method);
+        if (frame.method.empty()) append_part(text, frame.reason);
+        if (options.split_tiers) append_part(text, version_of(frame));
+        break;
+      case ReportKey::dso:
+        append_part(text, frame.dso);
+        break;
+      case ReportKey::tier:
+        append_part(text, to_string(frame.tier));
+        break;
+      case ReportKey::source:
+        append_part(text, to_string(frame.source));
+        break;
+      case ReportKey::process:
+      case ReportKey::thread:
+        break;
+    }
+  }
+  return text;
+}
+
+// Tiers and sources of several frames.
+struct Facts {
+  uint32_t tiers = 0;
+  uint32_t sources = 0;
+  bool ambiguous = false;
+  FrameId first = UINT32_MAX;
+
+  void add(const Facts& other) {
+    tiers |= other.tiers;
+    sources |= other.sources;
+    ambiguous |= other.ambiguous;
+    first = std::min(first, other.first);
+  }
+};
+
+template <typename Enum>
+std::string names_of(uint32_t bits) {
+  std::string text;
+  for (; bits != 0; bits &= bits - 1) {
+    if (!text.empty()) text += ',';
+    text += to_string(static_cast<Enum>(std::countr_zero(bits)));
+  }
+  return text;
+}
+
+class Builder {
+ public:
+  Builder(const Profile& profile, const ReportOptions& options)
+      : profile_(profile),
+        labelled_(has(options, ReportKey::process) || has(options, ReportKey::thread)) {
+    report_.options = options;
+    if (options.event < profile.events.size()) report_.event = profile.events[options.event];
+    report_.samples = profile.samples;
+    report_.lost = profile.lost;
+    report_.events = profile.events;
+    report_.command = profile.command;
+    report_.hostname = profile.hostname;
+  }
+
+  Report build() {
+    choose_entries();
+    number_frames();
+    merge();
+    sum_up();
+    make_rows();
+    sort_rows();
+    return std::move(report_);
+  }
+
+ private:
+  void choose_entries() {
+    for (const StackWeight& each : profile_.stacks) {
+      if (each.event != report_.options.event) continue;
+      entries_.push_back(&each);
+      report_.sum += {each.samples, each.weight};
+    }
+    if (!labelled_) return;
+    Numbering labels;
+    const bool by_thread = has(report_.options, ReportKey::thread);
+    for (const Group& group : profile_.groups) {
+      const uint32_t label = labels(by_thread ? thread_label(group, true) : process_label(group));
+      label_of_group_.push_back(label);
+      if (label == labels_.size()) labels_.push_back(&group);
+    }
+  }
+
+  void number_frames() {
+    Numbering names;
+    Numbering rows;
+    std::unordered_map<uint64_t, uint32_t> keys;
+    for (const Frame& frame : profile_.frames) {
+      const uint32_t name = names(name_key(frame, report_.options.split_tiers));
+      if (name == report_.stacks.names.size()) report_.stacks.names.push_back(tree_name(frame));
+      const uint32_t row = rows(row_key(frame, report_.options));
+      const auto [at, added] =
+          keys.try_emplace(uint64_t{name} << 32U | row, static_cast<uint32_t>(keys.size()));
+      if (added) {
+        report_.stacks.name.push_back(name);
+        row_of_key_.push_back(row);
+      }
+      key_of_frame_.push_back(at->second);
+    }
+    row_parts_ = rows.size();
+  }
+
+  [[nodiscard]] std::string tree_name(const Frame& frame) const {
+    std::string text = shown_name(frame);
+    if (report_.options.split_tiers && frame.tier != Tier::unknown) {
+      text += " [" + std::string(to_string(frame.tier)) + "]";
+    }
+    if (!frame.dso.empty()) text += " (" + frame.dso + ")";
+    return text;
+  }
+
+  void merge() {
+    std::vector<StackId> leaves;
+    LabelledStacks split;
+    std::span<const StackNode> nodes = profile_.nodes;
+    const auto first_label = static_cast<uint32_t>(key_of_frame_.size());
+    const auto first_label_key = static_cast<uint32_t>(row_of_key_.size());
+    if (labelled_) {
+      std::vector<LabelledLeaf> labelled;
+      labelled.reserve(entries_.size());
+      for (const StackWeight* each : entries_) {
+        labelled.push_back({label_of_group_[each->group], each->stack});
+      }
+      for (uint32_t label = 0; label < labels_.size(); ++label) {
+        key_of_frame_.push_back(first_label_key + label);
+        row_of_key_.push_back(kNoNode);
+        report_.stacks.name.push_back(kNoNode);
+      }
+      split = split_by_label(nodes, labelled, static_cast<uint32_t>(labels_.size()), first_label);
+      nodes = split.nodes;
+      leaves = split.leaves;
+    } else {
+      leaves.reserve(entries_.size());
+      for (const StackWeight* each : entries_) leaves.push_back(each->stack);
+    }
+    const std::vector<uint8_t> used = used_stacks(nodes, leaves);
+    facts_.resize(row_of_key_.size());
+    for (size_t i = 1; i < nodes.size(); ++i) {
+      const FrameId id = nodes[i].frame;
+      if (used[i] == 0 || id >= first_label) continue;
+      const Frame& frame = profile_.frames[id];
+      Facts& facts = facts_[key_of_frame_[id]];
+      if (frame.tier != Tier::unknown) facts.tiers |= 1U << static_cast<unsigned>(frame.tier);
+      facts.sources |= 1U << static_cast<unsigned>(frame.source);
+      facts.ambiguous |= frame.ambiguous;
+      facts.first = std::min(facts.first, id);
+    }
+    first_label_key_ = first_label_key;
+    Report::Stacks& stacks = report_.stacks;
+    stacks.merged = merge_stacks(nodes, key_of_frame_, used);
+    stacks.self.resize(stacks.merged.nodes.size());
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      stacks.self[stacks.merged.node[leaves[i]]] += {entries_[i]->samples, entries_[i]->weight};
+    }
+    stacks.merged.node = {};  // no longer needed, and as long as the profile
+  }
+
+  void sum_up() {
+    Report::Stacks& stacks = report_.stacks;
+    stacks.total = stacks.self;
+    for (size_t i = stacks.merged.nodes.size(); i-- > 1;) {
+      stacks.total[stacks.merged.nodes[i].parent] += stacks.total[i];
+    }
+  }
+
+  // One pass in depth-first order: which rows are on the path, and how often.
+  void make_rows() {
+    Report::Stacks& stacks = report_.stacks;
+    const std::vector<MergedStacks::Node>& nodes = stacks.merged.nodes;
+    stacks.row.assign(nodes.size(), kNoNode);
+    stacks.outermost.assign(nodes.size(), 0);
+    std::vector<uint32_t> row_of_part(row_parts_, kNoNode);  // under the label at work
+    std::vector<uint32_t> on_path;                           // of each row
+    std::vector<uint32_t> path{kNoNode};                     // the row at each depth
+    const Group* label = nullptr;
+    for (size_t i = 1; i < nodes.size(); ++i) {
+      const MergedStacks::Node& node = nodes[i];
+      for (; path.size() > node.depth; path.pop_back()) {
+        if (path.back() != kNoNode) --on_path[path.back()];
+      }
+      if (node.key >= first_label_key_) {
+        label = labels_[node.key - first_label_key_];
+        std::ranges::fill(row_of_part, kNoNode);
+        path.push_back(kNoNode);
+        continue;
+      }
+      uint32_t& row = row_of_part[row_of_key_[node.key]];
+      if (row == kNoNode) {
+        row = static_cast<uint32_t>(report_.rows.size());
+        report_.rows.emplace_back();
+        row_facts_.emplace_back();
+        on_path.push_back(0);
+        if (label != nullptr) name_label(report_.rows.back(), *label);
+      }
+      stacks.row[i] = row;
+      row_facts_[row].add(facts_[node.key]);
+      report_.rows[row].self += stacks.self[i];
+      if (on_path[row]++ == 0) {
+        stacks.outermost[i] = 1;
+        report_.rows[row].total += stacks.total[i];
+      }
+      path.push_back(row);
+    }
+    for (size_t i = 0; i < report_.rows.size(); ++i) {
+      ReportRow& row = report_.rows[i];
+      row.frame = profile_.frames[row_facts_[i].first];
+      row.tiers = names_of<Tier>(row_facts_[i].tiers);
+      row.sources = names_of<NameSource>(row_facts_[i].sources);
+      row.ambiguous = row_facts_[i].ambiguous;
+    }
+  }
+
+  void name_label(ReportRow& row, const Group& group) const {
+    if (has(report_.options, ReportKey::process)) row.process = process_label(group);
+    if (has(report_.options, ReportKey::thread)) row.thread = thread_label(group, true);
+  }
+
+  void sort_rows() {
+    const Measure measure = report_.options.measure;
+    std::vector<uint32_t> order(report_.rows.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto first = [&](const ReportRow& row) {
+      return report_.options.children ? row.total.of(measure) : row.self.of(measure);
+    };
+    const auto second = [&](const ReportRow& row) {
+      return report_.options.children ? row.self.of(measure) : row.total.of(measure);
+    };
+    std::ranges::sort(order, [&](uint32_t x, uint32_t y) {
+      const ReportRow& a = report_.rows[x];
+      const ReportRow& b = report_.rows[y];
+      if (first(a) != first(b)) return first(a) > first(b);
+      if (second(a) != second(b)) return second(a) > second(b);
+      if (a.frame.method != b.frame.method) return a.frame.method < b.frame.method;
+      if (a.frame.dso != b.frame.dso) return a.frame.dso < b.frame.dso;
+      return x < y;
+    });
+    std::vector<ReportRow> rows;
+    rows.reserve(order.size());
+    std::vector<uint32_t> place(order.size());
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      place[order[i]] = i;
+      rows.push_back(std::move(report_.rows[order[i]]));
+    }
+    report_.rows = std::move(rows);
+    for (uint32_t& row : report_.stacks.row) {
+      if (row != kNoNode) row = place[row];
+    }
+  }
+
+  const Profile& profile_;
+  bool labelled_;
+  Report report_;
+  std::vector<const StackWeight*> entries_;  // of the event
+  std::vector<uint32_t> label_of_group_;
+  std::vector<const Group*> labels_;
+  std::vector<uint32_t> key_of_frame_;  // behind the frames, the labels
+  std::vector<uint32_t> row_of_key_;
+  uint32_t row_parts_ = 0;
+  uint32_t first_label_key_ = 0;
+  std::vector<Facts> facts_;  // of each key
+  std::vector<Facts> row_facts_;
+};
+
+}  // namespace
+
+std::string_view to_string(ReportKey key) {
+  return kKeyNames[static_cast<size_t>(key)];
+}
+
+Result<std::vector<ReportKey>> parse_report_keys(std::string_view text) {
+  std::vector<ReportKey> keys;
+  while (true) {
+    const size_t comma = std::min(text.find(','), text.size());
+    std::string_view word = text.substr(0, comma);
+    if (word == "symbol" || word == "sym") word = "method";
+    if (word == "comm" || word == "pid") word = "process";
+    if (word == "tid") word = "thread";
+    const auto* const at = std::ranges::find(kKeyNames, word);
+    if (at == kKeyNames.end()) {
+      return fail(ErrorKind::usage, "no sort key \"" + std::string(word) + "\"", {},
+                  "keys are method, dso, process, thread, tier, source");
+    }
+    const auto key = static_cast<ReportKey>(at - kKeyNames.begin());
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    if (comma == text.size()) return keys;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Report build_report(const Profile& profile, const ReportOptions& options) {
+  return Builder(profile, options).build();
+}
+
+}  // namespace jitscope
