@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "profile/jit_name.h"
 #include "symbolize/mapping_kind.h"
 
 namespace jitscope {
@@ -18,8 +19,9 @@ class DumpHandler : public jitdump::Handler {
 
   bool on_load(const jitdump::Load& load) override {
     lines_.clear();
+    const uint64_t bias = load.lines.empty() ? 0 : jitdump::v8_line_bias(dump_.header, load);
     for (const jitdump::LineEntry& entry : load.lines) {
-      lines_.push_back({entry.address, entry.line, entry.file});
+      lines_.push_back({entry.address - bias, entry.line, entry.file});
     }
     const uint64_t time = convert(load.time);
     const uint64_t since = load.since == load.time ? time : convert(load.since);
@@ -76,6 +78,7 @@ Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorde
   for (const Diagnostics::Entry& entry : reader->diagnostics().entries()) {
     dump->diagnostics.note(entry.kind, entry.first, entry.count);
   }
+  dump->damaged = !status || dump->diagnostics.count(jitdump::kRestNotRead) != 0;
   dump->timeline.set_grace(kGrace);
   dump->timeline.seal();
   by_inode_.emplace(key, dump);
@@ -203,9 +206,30 @@ std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint
     result.body = answer.body;
     result.valid_from = answer.valid_from;
     result.valid_until = until;
+    if (dump->cut != 0 || dump->damaged) doubt(result, address, time);
     return result;
   }
   return std::nullopt;
+}
+
+// After the last record of a dump whose end is missing, newer code may lie where it tells of older:
+// a map of the same process may know, and without one nothing is certain after damage.
+void JitSources::doubt(JitAnswer& answer, uint64_t address, uint64_t time) {
+  const uint64_t last = answer.dump->timeline.last_time();
+  if (time <= last) {
+    answer.valid_until = std::min(answer.valid_until, last + 1);
+    return;
+  }
+  answer.valid_from = std::max(answer.valid_from, last + 1);
+  open_map();
+  const PerfMapIndex::Answer known = map_ != nullptr ? map_->at(address) : PerfMapIndex::Answer();
+  const bool other = known.entry && jit_name(life_.runtime, known.entry->name, false).method !=
+                                        jit_name(life_.runtime, answer.raw, false).method;
+  if (!other && (!answer.dump->damaged || known.entry)) return;
+  if (!answer.ambiguous) answer.candidates.assign(1, answer.raw);
+  answer.ambiguous = true;
+  if (other) answer.candidates.push_back(known.entry->name);
+  answer.all_candidates = other && !answer.dump->damaged;
 }
 
 std::optional<JitAnswer> JitSources::untimed(uint64_t address) {

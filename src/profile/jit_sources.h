@@ -31,6 +31,8 @@ struct LoadedDump {
   std::string why_untimed;
   uint64_t loads = 0;
   uint64_t cut = 0;  // records that the end of the file cut short
+  // Damage hides the rest: what lay where after the last record is not certain.
+  bool damaged = false;
   Diagnostics diagnostics;
 };
 
@@ -100,6 +102,7 @@ class JitSources {
 
  private:
   void look();
+  void doubt(JitAnswer& answer, uint64_t address, uint64_t time);
   void add_dump(std::shared_ptr<LoadedDump> dump);
   void open_map();
 

@@ -29,6 +29,13 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
+// Of a text without anything to escape.
+std::string quoted(std::string text) {
+  text.insert(text.begin(), '"');
+  text += '"';
+  return text;
+}
+
 class Strings {
  public:
   uint64_t number(std::string_view text) {
@@ -88,9 +95,9 @@ class DataWriter {
         .raw("groups", groups_json())
         .raw("frames", frames_json())
         .number("nodeCount", node_count_)
-        .raw("nodes", "\"" + base64(packed_nodes_) + "\"")
+        .raw("nodes", quoted(base64(packed_nodes_)))
         .number("entryCount", entry_count_)
-        .raw("entries", "\"" + base64(packed_entries_) + "\"")
+        .raw("entries", quoted(base64(packed_entries_)))
         .raw("strings", strings_.json());
     return out.str();
   }

@@ -80,7 +80,8 @@ class Writer {
     write_samples();
     write_mappings();
     out_.number(field::time_nanos, options.wall_clock_start);
-    out_.number(field::duration_nanos, profile_.last_time - profile_.first_time);
+    out_.number(field::duration_nanos,
+                profile_.last_time - std::min(profile_.first_time, profile_.last_time));
     write_period();
     if (!profile_.command.empty()) out_.number(field::comment, string(profile_.command));
     if (!profile_.hostname.empty()) out_.number(field::comment, string(profile_.hostname));

@@ -253,12 +253,12 @@ def boundaries(data):
 
 
 def test_dump_damaged_in_the_middle():
-    # What stands before the damage still counts: no sample of it is named wrongly.
+    # What stands before the damage still counts; behind it nothing wrong is certain.
     target = victim()
     right = target.dump.read_bytes()
     places = list(boundaries(right))
     middle = places[len(places) // 2]
-    moment = struct.unpack_from("<Q", right, middle + 8)[0]
+    moment = struct.unpack_from("<Q", right, places[len(places) // 2 - 1] + 8)[0]
     path = scratch("/var/tmp") / f"jit-{target.pid}.dump"
     path.write_bytes(right[:middle] + of(0, b"", size=0) + right[middle:])
     ours = jitscope_samples(target.data, "--jitdump", path, memory=MEMORY, limit=LIMIT)
@@ -270,6 +270,7 @@ def test_dump_damaged_in_the_middle():
     say("a damaged dump", "before the damage", score[True])
     say("a damaged dump", "after it", score[False])
     check(score[True].all > 100 and score[True].right == score[True].all, f"{score[True].examples}")
+    check(score[False].wrong == 0, f"certain and wrong behind the damage: {score[False].examples}")
     check(str(path).lower() in doctor(target.data, "--jitdump", path), "doctor speaks of the damaged file")
 
 

@@ -140,6 +140,9 @@ class Reader {
   explicit Reader(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+// The kind of damage after which what the dump would still tell is not known.
+inline constexpr std::string_view kRestNotRead =
+    "jitdump record of an impossible size: the rest is not read";
 inline constexpr uint64_t kLargestRecord = 256U << 20U;
 inline constexpr size_t kMostPending = 64;
 

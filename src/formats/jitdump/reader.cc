@@ -159,8 +159,9 @@ Result<bool> Reader::State::load(const Prefix& prefix, Handler& handler) {
     return true;
   }
   const uint64_t most = std::min<uint64_t>(prefix.size, kLargestRecord);
-  // A pipe's bytes must be read anyway.
-  const bool whole = options.code || !window.source().seekable();
+  // A pipe's bytes must be read anyway; code that cannot be held is not handed out.
+  const bool too_large = prefix.size > kLargestRecord;
+  const bool whole = !window.source().seekable() || (options.code && !too_large);
   uint64_t look = whole ? most : std::min(most, kFirstLook);
   std::span<const std::byte> bytes;
   const void* nul = nullptr;
@@ -212,7 +213,8 @@ Result<bool> Reader::State::load(const Prefix& prefix, Handler& handler) {
     found.cut = !there;
   }
   if (found.cut) note("jitdump that ends inside a record");
-  if (options.code && !found.cut && bytes.size() == prefix.size && found.size <= behind_name) {
+  if (options.code && too_large) note("jitdump code that is too large to be held");
+  if (options.code && !too_large && !found.cut && found.size <= behind_name) {
     found.code = bytes.last(static_cast<size_t>(found.size));
   }
   if (options.lines) found.lines = lines.take(header, found, diagnostics);
@@ -318,7 +320,7 @@ Status Reader::read(Handler& handler) {
     prefix.time = fields.u64();
     if (prefix.size < kPrefixSize) {
       // Where the next record begins cannot be known.
-      state.note("jitdump record of an impossible size: the rest is not read");
+      state.note(kRestNotRead);
       return {};
     }
     JITSCOPE_ASSIGN(const bool more, state.record(prefix, handler));

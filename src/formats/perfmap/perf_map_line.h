@@ -10,6 +10,8 @@
 namespace jitscope {
 
 inline constexpr size_t kLongestPerfMapLine = 16U << 10U;
+// Code caches are limited to 2 GB (calls reach no farther); nothing compiled is larger.
+inline constexpr uint64_t kLargestPerfMapBody = 2ULL << 30U;
 
 struct PerfMapFields {
   uint64_t address = 0;

@@ -54,19 +54,24 @@ TEST(JitdumpLarge, SkipsCodeWithoutReadingIt) {
   front.end(head + kCode);
   DumpBuilder back;
   back.load(2, 0x9'0000'0000, "after it", "code");
-  auto source = std::make_unique<HoleSource>(front.bytes(), kCode, back.bytes());
-  HoleSource* const counter = source.get();
-  auto reader =
-      jitdump::Reader::open(std::move(source), {.code = false, .lines = true, .unwind = true});
-  ASSERT_TRUE(reader);
-  test::Dump dump;
-  ASSERT_TRUE((*reader)->read(dump));
-  ASSERT_EQ(dump.loads.size(), 2U);
-  EXPECT_EQ(dump.loads[0].load.size, kCode);
-  EXPECT_EQ(dump.loads[0].name, "huge");
-  EXPECT_FALSE(dump.loads[0].load.cut);
-  EXPECT_EQ(dump.loads[1].name, "after it");
-  EXPECT_LT(counter->bytes_read, 4U << 20U);
+  for (const bool code : {false, true}) {
+    auto source = std::make_unique<HoleSource>(front.bytes(), kCode, back.bytes());
+    HoleSource* const counter = source.get();
+    auto reader =
+        jitdump::Reader::open(std::move(source), {.code = code, .lines = true, .unwind = true});
+    ASSERT_TRUE(reader);
+    test::Dump dump;
+    ASSERT_TRUE((*reader)->read(dump));
+    ASSERT_EQ(dump.loads.size(), 2U);
+    EXPECT_EQ(dump.loads[0].load.size, kCode);
+    EXPECT_EQ(dump.loads[0].name, "huge");
+    EXPECT_EQ(dump.loads[0].code, "");  // more than is ever held
+    EXPECT_FALSE(dump.loads[0].load.cut);
+    EXPECT_EQ(dump.loads[1].name, "after it");
+    EXPECT_LT(counter->bytes_read, 4U << 20U);
+    EXPECT_EQ((*reader)->diagnostics().count("jitdump code that is too large to be held"),
+              code ? 1U : 0U);
+  }
 }
 
 TEST(JitdumpLarge, ManyLoadsThroughSmallPieces) {
