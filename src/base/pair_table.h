@@ -24,15 +24,23 @@ class PairTable {
     return slot.value;
   }
   [[nodiscard]] size_t size() const { return used_; }
+  // Fetches the place of a pair that is asked for soon.
+  void prefetch(uint32_t first, uint32_t second) const {
+    if (slots_.empty()) return;
+    __builtin_prefetch(&slots_[place((static_cast<uint64_t>(first) << 32U) | second)]);
+  }
 
  private:
   struct Slot {
     uint64_t key = 0;
     uint32_t value = kNone;
   };
+  [[nodiscard]] size_t place(uint64_t key) const {
+    return static_cast<size_t>((key * 0x9e3779b97f4a7c15ULL) >> 20U) & (slots_.size() - 1);
+  }
   [[nodiscard]] size_t find(uint64_t key) const {
     const size_t mask = slots_.size() - 1;
-    size_t i = static_cast<size_t>((key * 0x9e3779b97f4a7c15ULL) >> 20U) & mask;
+    size_t i = place(key);
     while (slots_[i].value != kNone && slots_[i].key != key) i = (i + 1) & mask;
     return i;
   }

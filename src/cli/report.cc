@@ -8,6 +8,8 @@
 #include "cli/profile_options.h"
 #include "code/pattern.h"
 #include "profile/collector.h"
+#include "profile/frame_counter.h"
+#include "render/counted_report.h"
 #include "render/report_tree.h"
 
 namespace jitscope {
@@ -64,45 +66,67 @@ Result<std::string> trees_text(const Report& report, const ReportArguments& argu
   return text;
 }
 
-int run_report(const ReportArguments& arguments) {
-  auto options = session_options(arguments.profile);
-  if (!options) return report_error(options.error());
-  const auto keys = parse_report_keys(arguments.sort);
-  if (!keys) return report_error(keys.error());
-  options->leaf_only = arguments.no_children;
-  auto session = Session::open(arguments.profile.input, *options);
-  if (!session) return report_error(session.error());
-  Collector collector(**session, {});
-  if (const Status status = (*session)->run(collector); !status) {
-    return report_error(status.error());
-  }
+// What has no trees and tells no threads apart needs no stacks in memory.
+Result<Report> counted_report(Session& session, const ReportOptions& options) {
+  CountedReport counted(options);
+  FrameCounter counter(session, options.event, [&](FrameId id, const Frame& frame) {
+    return counted.row_of(id, frame);
+  });
+  JITSCOPE_TRY(session.run(counter));
+  Profile description;
+  describe(description, session);
+  return counted.build(description, session.resolver().frames().all(), counter);
+}
+
+Result<Report> stacked_report(Session& session, ReportOptions options, const std::string& event) {
+  Collector collector(session, {});
+  JITSCOPE_TRY(session.run(collector));
   const Profile profile = collector.take();
-  const auto event = event_number(profile, arguments.event);
-  if (!event) return report_error(event.error());
-  ReportOptions report_options;
-  report_options.keys = *keys;
-  report_options.event = *event;
-  report_options.measure = arguments.by_samples ? Measure::samples : Measure::weight;
-  report_options.children = !arguments.no_children;
-  report_options.split_tiers = arguments.split_tiers;
-  const Report report = build_report(profile, report_options);
-  std::string text;
-  if (arguments.json) {
-    text = report_json(report);
-  } else if (!arguments.callers.empty() || !arguments.callees.empty()) {
-    const auto trees = trees_text(report, arguments);
-    if (!trees) return report_error(trees.error());
-    text = *trees;
-  } else {
-    ReportTextOptions text_options;
-    text_options.min_percent = arguments.percent_limit;
-    text_options.max_rows = arguments.max_rows;
-    text = arguments.graph ? report_with_trees(report, text_options, {})
-                           : report_text(report, text_options);
+  JITSCOPE_ASSIGN(options.event, event_number(profile, event));
+  return build_report(profile, options);
+}
+
+Result<std::string> shown_text(const Report& report, const ReportArguments& arguments) {
+  if (arguments.json) return report_json(report);
+  if (!arguments.callers.empty() || !arguments.callees.empty()) {
+    return trees_text(report, arguments);
   }
+  ReportTextOptions options;
+  options.min_percent = arguments.percent_limit;
+  options.max_rows = arguments.max_rows;
+  if (!arguments.graph) return report_text(report, options);
+  // Trees below every row would be gigabytes: below half a percent they say nothing.
+  constexpr double thinnest = 0.5;
+  if (options.min_percent == 0 && options.max_rows == SIZE_MAX) options.min_percent = thinnest;
+  return report_with_trees(report, options, {});
+}
+
+Status show_report(const ReportArguments& arguments, bool& empty) {
+  JITSCOPE_ASSIGN(SessionOptions session_options, jitscope::session_options(arguments.profile));
+  session_options.leaf_only = arguments.no_children;
+  ReportOptions options;
+  JITSCOPE_ASSIGN(options.keys, parse_report_keys(arguments.sort));
+  options.measure = arguments.by_samples ? Measure::samples : Measure::weight;
+  options.children = !arguments.no_children;
+  options.split_tiers = arguments.split_tiers;
+  JITSCOPE_ASSIGN(const auto session, Session::open(arguments.profile.input, session_options));
+  const bool stacks = arguments.graph || !arguments.callers.empty() ||
+                      !arguments.callees.empty() || !arguments.event.empty() ||
+                      !CountedReport::fits(options);
+  JITSCOPE_ASSIGN(const Report report, stacks ? stacked_report(*session, options, arguments.event)
+                                              : counted_report(*session, options));
+  JITSCOPE_ASSIGN(const std::string text, shown_text(report, arguments));
   write_out(text);
-  report_session(**session);
-  return status_with_output(profile.samples == 0 ? 1 : 0);
+  report_session(*session);
+  empty = report.samples == 0;
+  return {};
+}
+
+int run_report(const ReportArguments& arguments) {
+  bool empty = false;
+  const Status status = show_report(arguments, empty);
+  if (!status) return report_error(status.error());
+  return status_with_output(empty ? 1 : 0);
 }
 
 }  // namespace

@@ -13,14 +13,20 @@ bool counts_nanoseconds(const perfdata::EventInfo& event) {
   return event.type == software && event.config <= 1;
 }
 
+// In frame_of_: not looked at yet; has inlined frames.
+constexpr FrameId kUnknown = UINT32_MAX;
+constexpr FrameId kInlined = UINT32_MAX - 1;
+// Events are few: a group's numbers are spread by them.
+constexpr uint32_t kMostEvents = 256;
+
+}  // namespace
+
 uint64_t weight_of(const perfdata::Sample& sample, const perfdata::Header& header) {
   if (sample.period != 0) return sample.period;
   if (sample.event >= header.events.size()) return 1;
   const perfdata::EventInfo& event = header.events[sample.event];
   return event.frequency || event.sample_period == 0 ? 1 : event.sample_period;
 }
-
-}  // namespace
 
 uint32_t Collector::group_of(ThreadState& thread) {
   if (thread.group != UINT32_MAX) return thread.group;
@@ -35,62 +41,88 @@ uint32_t Collector::group_of(ThreadState& thread) {
   return thread.group;
 }
 
-StackId Collector::node_of(StackId parent, LocationId location) {
-  const Location& place = session_.location(location);
-  parent = tree_.child(parent, place.frame);
-  if (place.inlined == 0) return parent;
+void Collector::append_frames(LocationId id) {
+  if (id >= frame_of_.size()) frame_of_.resize(session_.location_count(), kUnknown);
+  FrameId& known = frame_of_[id];
+  if (known < kInlined) {
+    frames_.push_back(known);
+    return;
+  }
+  const Location& location = session_.location(id);
+  known = location.inlined == 0 ? location.frame : kInlined;
+  frames_.push_back(location.frame);
+  if (location.inlined == 0) return;
   // Innermost first, as they are kept.
-  const std::vector<FrameId>& inlined = session_.resolver().inlined(place);
-  for (size_t i = inlined.size(); i-- > 0;) parent = tree_.child(parent, inlined[i]);
-  return parent;
+  const std::vector<FrameId>& inlined = session_.resolver().inlined(location);
+  frames_.insert(frames_.end(), inlined.rbegin(), inlined.rend());
 }
 
 bool Collector::on_sample(const ResolvedSample& sample) {
-  ThreadState& thread = sample.thread;
-  const size_t depth = sample.stack.size();
-  size_t known = std::min(sample.shared, thread.nodes.size());
-  thread.nodes.resize(depth);
-  StackId stack = known == 0 ? kRootStack : thread.nodes[known - 1];
-  for (; known < depth; ++known) {
-    stack = node_of(stack, sample.stack[known]);
-    thread.nodes[known] = stack;
-  }
-  const uint32_t group = group_of(thread);
-  const uint64_t weight = weight_of(sample.sample, session_.header());
-  // Events are few: a group's numbers are spread by them.
-  const uint32_t event = std::min<uint32_t>(sample.sample.event, 255);
-  uint32_t& index = weights_(stack, group * 256U + event);
-  if (index == PairTable::kNone) {
-    index = static_cast<uint32_t>(profile_.stacks.size());
-    profile_.stacks.push_back({event, group, stack, 0, 0});
-  }
-  StackWeight& entry = profile_.stacks[index];
-  ++entry.samples;
-  entry.weight += weight;
-  if (options_.timeline) {
-    profile_.timeline.push_back(
-        {sample.sample.head.time, group, event, stack, weight, sample.sample.head.cpu});
-  }
+  Pending pending;
+  pending.begin = frames_.size();
+  for (const LocationId location : sample.stack) append_frames(location);
+  pending.end = frames_.size();
+  const uint32_t event = std::min(sample.sample.event, kMostEvents - 1);
+  pending.key = group_of(sample.thread) * kMostEvents + event;
+  pending.weight = weight_of(sample.sample, session_.header());
+  pending.time = sample.sample.head.time;
+  pending.cpu = sample.sample.head.cpu;
+  pending_.push_back(pending);
+  if (pending_.size() == StackTree::kBatch) flush();
   return true;
 }
 
-Profile Collector::take() {
-  const perfdata::Header& header = session_.header();
-  for (const perfdata::EventInfo& event : header.events) {
-    profile_.events.push_back({event.name, counts_nanoseconds(event) ? "nanoseconds" : "count"});
+void Collector::flush() {
+  walks_.clear();
+  for (const Pending& pending : pending_) {
+    walks_.push_back({std::span(frames_).subspan(pending.begin, pending.end - pending.begin)});
   }
-  if (profile_.events.empty()) profile_.events.push_back({"samples", "count"});
+  tree_.add(walks_);
+  for (size_t i = 0; i < pending_.size(); ++i) weights_.prefetch(walks_[i].node, pending_[i].key);
+  for (size_t i = 0; i < pending_.size(); ++i) {
+    const Pending& pending = pending_[i];
+    const StackId stack = walks_[i].node;
+    const uint32_t group = pending.key / kMostEvents;
+    const uint32_t event = pending.key % kMostEvents;
+    uint32_t& index = weights_(stack, pending.key);
+    if (index == PairTable::kNone) {
+      index = static_cast<uint32_t>(profile_.stacks.size());
+      profile_.stacks.push_back({event, group, stack, 0, 0});
+    }
+    StackWeight& entry = profile_.stacks[index];
+    ++entry.samples;
+    entry.weight += pending.weight;
+    if (options_.timeline) {
+      profile_.timeline.push_back(
+          {pending.time, group, event, stack, pending.weight, pending.cpu});
+    }
+  }
+  pending_.clear();
+  frames_.clear();
+}
+
+void describe(Profile& profile, const Session& session) {
+  const perfdata::Header& header = session.header();
+  for (const perfdata::EventInfo& event : header.events) {
+    profile.events.push_back({event.name, counts_nanoseconds(event) ? "nanoseconds" : "count"});
+  }
+  if (profile.events.empty()) profile.events.push_back({"samples", "count"});
+  profile.samples = session.samples();
+  profile.lost = session.lost();
+  profile.first_time = session.first_time();
+  profile.last_time = session.last_time();
+  profile.hostname = header.hostname;
+  for (const std::string& word : header.command_line) {
+    if (!profile.command.empty()) profile.command += ' ';
+    profile.command += word;
+  }
+}
+
+Profile Collector::take() {
+  flush();
+  describe(profile_, session_);
   profile_.nodes = tree_.take();
   profile_.frames = session_.resolver().frames().take();
-  profile_.samples = session_.samples();
-  profile_.lost = session_.lost();
-  profile_.first_time = session_.first_time();
-  profile_.last_time = session_.last_time();
-  profile_.hostname = header.hostname;
-  for (const std::string& word : header.command_line) {
-    if (!profile_.command.empty()) profile_.command += ' ';
-    profile_.command += word;
-  }
   return std::move(profile_);
 }
 

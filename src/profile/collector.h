@@ -28,8 +28,17 @@ class Collector : public SampleConsumer {
   Profile take();
 
  private:
+  struct Pending {
+    size_t begin = 0;  // of its frames
+    size_t end = 0;
+    uint32_t key = 0;  // group and event
+    uint64_t weight = 0;
+    uint64_t time = 0;
+    uint32_t cpu = 0;
+  };
   uint32_t group_of(ThreadState& thread);
-  StackId node_of(StackId parent, LocationId location);
+  void append_frames(LocationId location);
+  void flush();
 
   Session& session_;
   CollectOptions options_;
@@ -37,6 +46,15 @@ class Collector : public SampleConsumer {
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> groups_;
   StackTree tree_;
   PairTable weights_;  // (node, group and event) -> index in profile_.stacks
+  std::vector<FrameId> frame_of_;  // by location; kUnknown or kInlined
+  std::vector<FrameId> frames_;    // of the pending samples, root first
+  std::vector<Pending> pending_;
+  std::vector<StackTree::Walk> walks_;
 };
+
+// The weight of a sample: its period, or what the event counts by.
+[[nodiscard]] uint64_t weight_of(const perfdata::Sample& sample, const perfdata::Header& header);
+// Everything of a profile but samples and frames: events, times, command.
+void describe(Profile& profile, const Session& session);
 
 }  // namespace jitscope

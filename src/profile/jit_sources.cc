@@ -195,7 +195,7 @@ std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint
     const TimedBody& body = dump->timeline.body(answer.body);
     JitAnswer result;
     result.source = dump->recorded ? NameSource::recording : NameSource::jitdump;
-    result.raw = body.name;
+    if (answer.ambiguous) result.raw = body.name;
     result.ambiguous = answer.ambiguous;
     result.by_grace = answer.by_grace;
     for (const BodyId id : answer.candidates) {
@@ -223,6 +223,7 @@ void JitSources::doubt(JitAnswer& answer, uint64_t address, uint64_t time) {
   answer.valid_from = std::max(answer.valid_from, last + 1);
   open_map();
   const PerfMapIndex::Answer known = map_ != nullptr ? map_->at(address) : PerfMapIndex::Answer();
+  complete(answer, address);
   const bool other = known.entry && jit_name(life_.runtime, known.entry->name, false).method !=
                                         jit_name(life_.runtime, answer.raw, false).method;
   if (!other && (!answer.dump->damaged || known.entry)) return;
@@ -253,22 +254,34 @@ std::optional<JitAnswer> JitSources::untimed(uint64_t address) {
   }
   open_map();
   if (map_ == nullptr) return std::nullopt;
-  PerfMapIndex::Answer answer = map_->at(address);
-  if (!answer.entry) return std::nullopt;
+  const auto line = map_->line_at(address);
+  if (!line) return std::nullopt;
   JitAnswer result;
   result.source = NameSource::perf_map;
-  result.raw = std::move(answer.entry->name);
-  result.start = answer.entry->address;
+  result.start = line->start;
   result.map = this;
-  result.line = answer.entry->number;
-  result.ambiguous = answer.ambiguous && !map_is_settled_;
-  if (result.ambiguous) {
-    result.all_candidates = answer.candidates.size() >= answer.candidate_count;
-    for (PerfMapIndex::Entry& each : answer.candidates) {
-      result.candidates.push_back(std::move(each.name));
-    }
+  result.line = line->position;
+  result.ambiguous = line->ambiguous && !map_is_settled_;
+  if (!result.ambiguous) return result;
+  PerfMapIndex::Answer answer = map_->at(address);
+  if (!answer.entry) return std::nullopt;
+  result.raw = std::move(answer.entry->name);
+  result.all_candidates = answer.candidates.size() >= answer.candidate_count;
+  for (PerfMapIndex::Entry& each : answer.candidates) {
+    result.candidates.push_back(std::move(each.name));
   }
   return result;
+}
+
+void JitSources::complete(JitAnswer& answer, uint64_t address) {
+  if (!answer.raw.empty()) return;
+  if (answer.dump != nullptr) {
+    answer.raw = answer.dump->timeline.body(answer.body).name;
+  } else if (answer.map != nullptr) {
+    // A map that was rewritten meanwhile has no name to give.
+    PerfMapIndex::Answer named = answer.map->map_->at(address);
+    if (named.entry) answer.raw = std::move(named.entry->name);
+  }
 }
 
 std::string JitSources::reason(uint64_t address, uint64_t time) {

@@ -40,7 +40,7 @@ class JitSources;
 
 struct JitAnswer {
   NameSource source = NameSource::none;
-  std::string raw;
+  std::string raw;  // "" until JitSources::complete(), unless ambiguous
   std::vector<std::string> candidates;  // raw names, when ambiguous
   bool ambiguous = false;
   bool by_grace = false;  // the body was logged a little later; nothing of this source lay there
@@ -48,8 +48,8 @@ struct JitAnswer {
   uint64_t start = 0;                      // of the body
   std::shared_ptr<const LoadedDump> dump;  // when a dump named it
   BodyId body = kNoBody;
-  const JitSources* map = nullptr;  // when its perf map named it
-  uint64_t line = 0;                // of the map
+  JitSources* map = nullptr;  // when its perf map named it
+  uint64_t line = 0;          // tells the map's lines apart
   uint64_t valid_from = 0;
   uint64_t valid_until = kForever;
 };
@@ -89,6 +89,9 @@ class JitSources {
   std::optional<JitAnswer> timed(uint64_t address, uint64_t time, uint64_t& until);
   // The untimed ones: a dump whose clock does not fit, then the perf map.
   std::optional<JitAnswer> untimed(uint64_t address);
+  // Reads the name of an answer for `address`, if it has none yet: callers that know the body
+  // already do without.
+  static void complete(JitAnswer& answer, uint64_t address);
   // Why neither gave a name for the address.
   std::string reason(uint64_t address, uint64_t time);
 

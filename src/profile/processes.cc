@@ -168,7 +168,6 @@ void Processes::apply_exit(const perfdata::RecordHead& head, const perfdata::Exi
   ThreadState& thread = this->thread(exit.pid, exit.tid);
   thread.chain = {};
   thread.locations = {};
-  thread.nodes = {};
   thread.of_process = nullptr;
   if (exit.pid != exit.tid) return;
   const auto found = processes_.find(exit.pid);

@@ -67,7 +67,6 @@ struct ThreadState {
   uint32_t kernel_generation = 0;
   uint32_t growth = 0;  // of the address space, when an address had no mapping; else 0
   const ProcessLife* of_process = nullptr;
-  std::vector<uint32_t> nodes;  // the collector's, one for each location
 };
 
 class Processes {

@@ -118,8 +118,9 @@ std::optional<JitAnswer> Resolver::ask_untimed(ProcessLife& life, const MappedRa
   return std::nullopt;
 }
 
-Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, const JitAnswer& answer,
+Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, JitAnswer& answer,
                                         const MappedRange& range, uint64_t lookup) {
+  JitSources::complete(answer, lookup);
   const bool recorded = answer.source == NameSource::recording;
   JitName name = jit_name(life.runtime, answer.raw, recorded);
   Frame frame;
@@ -146,6 +147,10 @@ Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, const JitAnswer
   frame.raw = std::move(name.raw);
   frame.tier = name.tier;
   frame.kind = name.kind;
+  if (frame.method.empty()) {
+    frame.kind = FrameKind::unknown;
+    frame.reason = "the perf map was rewritten while it was read";
+  }
   const MappedFileInfo& file = context_.files.info(range.file);
   const bool image = file.kind == MappingKind::file;
   frame.dso = image ? file.base : std::string(kJitDso);
@@ -168,7 +173,7 @@ Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, const JitAnswer
   return made;
 }
 
-void Resolver::take_jit_answer(Resolution& out, const ProcessLife& life, const JitAnswer& answer,
+void Resolver::take_jit_answer(Resolution& out, const ProcessLife& life, JitAnswer& answer,
                                const MappedRange& range, uint64_t lookup,
                                const AddressQuery& query) {
   Made made;
@@ -295,7 +300,7 @@ Resolution Resolver::resolve_mapped(ProcessLife& life, const MappedRange& mapped
   Resolution out;
   uint64_t until = kForever;  // what no timed source names may get a body later
   const bool memory = is_jit_memory(info.kind);
-  if (const auto answer = ask_timed(life, *range, lookup, query.time, until)) {
+  if (auto answer = ask_timed(life, *range, lookup, query.time, until)) {
     take_jit_answer(out, life, *answer, *range, lookup, query);
     return out;
   }
@@ -333,7 +338,7 @@ Resolution Resolver::resolve_mapped(ProcessLife& life, const MappedRange& mapped
     out.valid_until = until;
     return out;
   }
-  if (const auto answer = ask_untimed(life, *range, lookup)) {
+  if (auto answer = ask_untimed(life, *range, lookup)) {
     take_jit_answer(out, life, *answer, *range, lookup, query);
     out.valid_from = until == kForever ? 0 : query.time;
     out.valid_until = until;

@@ -101,9 +101,9 @@ class Resolver {
                                      uint64_t time, uint64_t& until);
   std::optional<JitAnswer> ask_untimed(ProcessLife& life, const MappedRange& range,
                                        uint64_t address);
-  void take_jit_answer(Resolution& out, const ProcessLife& life, const JitAnswer& answer,
+  void take_jit_answer(Resolution& out, const ProcessLife& life, JitAnswer& answer,
                        const MappedRange& range, uint64_t lookup, const AddressQuery& query);
-  Made make_jit_frame(const ProcessLife& life, const JitAnswer& answer, const MappedRange& range,
+  Made make_jit_frame(const ProcessLife& life, JitAnswer& answer, const MappedRange& range,
                       uint64_t lookup);
   Resolution nameless(const AddressQuery& query, std::string reason, std::string dso,
                       std::string dso_path);

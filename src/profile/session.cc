@@ -197,6 +197,13 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
     query.ip = value;
     query.caller = !exact;
     exact = false;
+    if (query.mode == perfdata::CpuMode::user) {
+      const AddressCache::Entry& known = thread.process->cache->at(value, query.caller);
+      if (known.location != AddressCache::kNone && known.unlimited()) {
+        fresh_.push_back(known.location);
+        continue;
+      }
+    }
     fresh_.push_back(locate(thread, query));
   }
   thread.locations.insert(thread.locations.end(), fresh_.rbegin(), fresh_.rend());

@@ -1,8 +1,13 @@
-// StackTree: stacks as nodes of a tree, each below its caller's. Adding a sample walks from the
-// root; nodes that were made together lie together, so that the walk stays in the cache.
+// StackTree: stacks as nodes of a tree, each below its caller's.
+//
+// A recording has millions of nodes, far more than caches hold: a walk waits for memory at each
+// step. So stacks are added in batches, a step of each in turn, and the node that a stack needs
+// next is fetched while the others take their steps.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/pair_table.h"
@@ -12,29 +17,17 @@ namespace jitscope {
 
 class StackTree {
  public:
-  // The node for `frame` called from `parent`.
-  StackId child(StackId parent, FrameId frame) {
-    uint32_t next = nodes_[parent].first_child;
-    uint32_t last = 0;
-    for (unsigned step = 0; next != 0; ++step) {
-      const Node& node = nodes_[next];
-      if (node.frame == frame) return next;
-      if (step == kMostSiblings) return far_child(parent, frame);
-      last = next;
-      next = node.next_sibling;
-    }
-    const StackId fresh = add(parent, frame);
-    (last == 0 ? nodes_[parent].first_child : nodes_[last].next_sibling) = fresh;
-    return fresh;
-  }
+  static constexpr size_t kBatch = 16;
+  // A stack to be added; `node` is the result.
+  struct Walk {
+    std::span<const FrameId> frames;  // root first
+    StackId node = kRootStack;
+  };
+
+  // All stacks of the batch; equal ones get the same node.
+  void add(std::span<Walk> walks);
   [[nodiscard]] size_t size() const { return nodes_.size(); }
-  [[nodiscard]] std::vector<StackNode> take() {
-    std::vector<StackNode> result;
-    result.reserve(nodes_.size());
-    for (const Node& node : nodes_) result.push_back({node.parent, node.frame});
-    nodes_ = {};
-    return result;
-  }
+  [[nodiscard]] std::vector<StackNode> take();
 
  private:
   // Children beyond so many are found by hash.
@@ -45,15 +38,18 @@ class StackTree {
     uint32_t first_child = 0;
     uint32_t next_sibling = 0;
   };
-  StackId add(StackId parent, FrameId frame) {
-    nodes_.push_back({frame, parent, 0, 0});
-    return static_cast<StackId>(nodes_.size() - 1);
-  }
-  StackId far_child(StackId parent, FrameId frame) {
-    uint32_t& child = far_(parent, frame);
-    if (child == PairTable::kNone) child = add(parent, frame);
-    return child;
-  }
+  // Where a walk stands: below `node`, about to look at the child `next`.
+  struct Place {
+    StackId node = kRootStack;
+    uint32_t next = 0;
+    uint32_t last = 0;   // the sibling before `next`
+    unsigned step = 0;
+    size_t frame = 0;    // how many frames are done
+  };
+  void go_below(Place& place, StackId node);
+  void step(Place& place, FrameId frame);
+  StackId make(StackId parent, FrameId frame);
+
   std::vector<Node> nodes_{Node{}};
   PairTable far_;
 };

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <numeric>
 #include <unordered_map>
+
+#include "render/report_keys.h"
 
 namespace jitscope {
 namespace {
@@ -29,17 +29,6 @@ class Numbering {
   std::unordered_map<std::string, uint32_t> numbers_;
 };
 
-// Parts joined so that different lists give different texts.
-void append_part(std::string& text, std::string_view part) {
-  text += part;
-  text += '\0';
-}
-
-std::string version_of(const Frame& frame) {
-  std::string text(to_string(frame.tier));
-  return text + (frame.ambiguous ? "?" : "");
-}
-
 // What tells frames apart in a tree of callers: method, library, and for unnamed ones the reason.
 std::string name_key(const Frame& frame, bool split_tiers) {
   std::string text;
@@ -50,70 +39,12 @@ std::string name_key(const Frame& frame, bool split_tiers) {
   return text;
 }
 
-// The part of a row's key that the frame gives.
-std::string row_key(const Frame& frame, const ReportOptions& options) {
-  std::string text;
-  for (const ReportKey key : options.keys) {
-    switch (key) {
-      case ReportKey::method:
-        append_part(text, frame.method);
-        if (frame.method.empty()) append_part(text, frame.reason);
-        if (options.split_tiers) append_part(text, version_of(frame));
-        break;
-      case ReportKey::dso:
-        append_part(text, frame.dso);
-        break;
-      case ReportKey::tier:
-        append_part(text, to_string(frame.tier));
-        break;
-      case ReportKey::source:
-        append_part(text, to_string(frame.source));
-        break;
-      case ReportKey::process:
-      case ReportKey::thread:
-        break;
-    }
-  }
-  return text;
-}
-
-// Tiers and sources of several frames.
-struct Facts {
-  uint32_t tiers = 0;
-  uint32_t sources = 0;
-  bool ambiguous = false;
-  FrameId first = UINT32_MAX;
-
-  void add(const Facts& other) {
-    tiers |= other.tiers;
-    sources |= other.sources;
-    ambiguous |= other.ambiguous;
-    first = std::min(first, other.first);
-  }
-};
-
-template <typename Enum>
-std::string names_of(uint32_t bits) {
-  std::string text;
-  for (; bits != 0; bits &= bits - 1) {
-    if (!text.empty()) text += ',';
-    text += to_string(static_cast<Enum>(std::countr_zero(bits)));
-  }
-  return text;
-}
-
 class Builder {
  public:
   Builder(const Profile& profile, const ReportOptions& options)
       : profile_(profile),
         labelled_(has(options, ReportKey::process) || has(options, ReportKey::thread)) {
-    report_.options = options;
-    if (options.event < profile.events.size()) report_.event = profile.events[options.event];
-    report_.samples = profile.samples;
-    report_.lost = profile.lost;
-    report_.events = profile.events;
-    report_.command = profile.command;
-    report_.hostname = profile.hostname;
+    describe_report(report_, profile, options);
   }
 
   Report build() {
@@ -200,12 +131,7 @@ class Builder {
     for (size_t i = 1; i < nodes.size(); ++i) {
       const FrameId id = nodes[i].frame;
       if (used[i] == 0 || id >= first_label) continue;
-      const Frame& frame = profile_.frames[id];
-      Facts& facts = facts_[key_of_frame_[id]];
-      if (frame.tier != Tier::unknown) facts.tiers |= 1U << static_cast<unsigned>(frame.tier);
-      facts.sources |= 1U << static_cast<unsigned>(frame.source);
-      facts.ambiguous |= frame.ambiguous;
-      facts.first = std::min(facts.first, id);
+      facts_[key_of_frame_[id]].add(id, profile_.frames[id]);
     }
     first_label_key_ = first_label_key;
     Report::Stacks& stacks = report_.stacks;
@@ -264,11 +190,7 @@ class Builder {
       path.push_back(row);
     }
     for (size_t i = 0; i < report_.rows.size(); ++i) {
-      ReportRow& row = report_.rows[i];
-      row.frame = profile_.frames[row_facts_[i].first];
-      row.tiers = names_of<Tier>(row_facts_[i].tiers);
-      row.sources = names_of<NameSource>(row_facts_[i].sources);
-      row.ambiguous = row_facts_[i].ambiguous;
+      row_facts_[i].describe(report_.rows[i], profile_.frames);
     }
   }
 
@@ -278,24 +200,7 @@ class Builder {
   }
 
   void sort_rows() {
-    const Measure measure = report_.options.measure;
-    std::vector<uint32_t> order(report_.rows.size());
-    std::iota(order.begin(), order.end(), 0);
-    const auto first = [&](const ReportRow& row) {
-      return report_.options.children ? row.total.of(measure) : row.self.of(measure);
-    };
-    const auto second = [&](const ReportRow& row) {
-      return report_.options.children ? row.self.of(measure) : row.total.of(measure);
-    };
-    std::ranges::sort(order, [&](uint32_t x, uint32_t y) {
-      const ReportRow& a = report_.rows[x];
-      const ReportRow& b = report_.rows[y];
-      if (first(a) != first(b)) return first(a) > first(b);
-      if (second(a) != second(b)) return second(a) > second(b);
-      if (a.frame.method != b.frame.method) return a.frame.method < b.frame.method;
-      if (a.frame.dso != b.frame.dso) return a.frame.dso < b.frame.dso;
-      return x < y;
-    });
+    const std::vector<uint32_t> order = report_order(report_.rows, report_.options);
     std::vector<ReportRow> rows;
     rows.reserve(order.size());
     std::vector<uint32_t> place(order.size());
@@ -319,8 +224,8 @@ class Builder {
   std::vector<uint32_t> row_of_key_;
   uint32_t row_parts_ = 0;
   uint32_t first_label_key_ = 0;
-  std::vector<Facts> facts_;  // of each key
-  std::vector<Facts> row_facts_;
+  std::vector<RowFacts> facts_;  // of each key
+  std::vector<RowFacts> row_facts_;
 };
 
 }  // namespace

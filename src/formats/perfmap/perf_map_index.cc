@@ -47,6 +47,17 @@ PerfMapIndex::Answer PerfMapIndex::at(uint64_t address) const {
   return answer;
 }
 
+std::optional<PerfMapIndex::Line> PerfMapIndex::line_at(uint64_t address) const {
+  const PerfMapTable& table = state_->table;
+  if (const auto holders = state_->overlaps.at(address)) {
+    const PerfMapTable::Position line = holders->lines.front();
+    return Line{table.address(line), line, holders->names > 1};
+  }
+  const auto line = table.at_or_before(address);
+  if (!line || address - table.address(*line) >= table.size_of(*line)) return std::nullopt;
+  return Line{table.address(*line), *line, false};
+}
+
 uint64_t PerfMapIndex::lines() const {
   return state_->table.lines();
 }

@@ -56,6 +56,13 @@ class PerfMapIndex {
   };
   static constexpr size_t kMostCandidates = 8;
   [[nodiscard]] Answer at(uint64_t address) const;
+  // The same without reading names: which line answers, for callers that keep names by line.
+  struct Line {
+    uint64_t start = 0;
+    uint64_t position = 0;  // tells lines apart
+    bool ambiguous = false;
+  };
+  [[nodiscard]] std::optional<Line> line_at(uint64_t address) const;
   // Lines seen, good or bad.
   [[nodiscard]] uint64_t lines() const;
   // Lines that hold addresses.

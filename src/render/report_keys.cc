@@ -1,0 +1,112 @@
+#include "render/report_keys.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace jitscope {
+namespace {
+
+template <typename Enum>
+std::string names_of(uint32_t bits) {
+  std::string text;
+  for (; bits != 0; bits &= bits - 1) {
+    if (!text.empty()) text += ',';
+    text += to_string(static_cast<Enum>(std::countr_zero(bits)));
+  }
+  return text;
+}
+
+}  // namespace
+
+void append_part(std::string& text, std::string_view part) {
+  text += part;
+  text += '\0';
+}
+
+std::string version_of(const Frame& frame) {
+  std::string text(to_string(frame.tier));
+  return text + (frame.ambiguous ? "?" : "");
+}
+
+std::string row_key(const Frame& frame, const ReportOptions& options) {
+  std::string text;
+  for (const ReportKey key : options.keys) {
+    switch (key) {
+      case ReportKey::method:
+        append_part(text, frame.method);
+        if (frame.method.empty()) append_part(text, frame.reason);
+        if (options.split_tiers) append_part(text, version_of(frame));
+        break;
+      case ReportKey::dso:
+        append_part(text, frame.dso);
+        break;
+      case ReportKey::tier:
+        append_part(text, to_string(frame.tier));
+        break;
+      case ReportKey::source:
+        append_part(text, to_string(frame.source));
+        break;
+      case ReportKey::process:
+      case ReportKey::thread:
+        break;
+    }
+  }
+  return text;
+}
+
+void RowFacts::add(const RowFacts& other) {
+  tiers |= other.tiers;
+  sources |= other.sources;
+  ambiguous |= other.ambiguous;
+  first = std::min(first, other.first);
+}
+
+void RowFacts::add(FrameId id, const Frame& frame) {
+  if (frame.tier != Tier::unknown) tiers |= 1U << static_cast<unsigned>(frame.tier);
+  sources |= 1U << static_cast<unsigned>(frame.source);
+  ambiguous |= frame.ambiguous;
+  first = std::min(first, id);
+}
+
+void RowFacts::describe(ReportRow& row, const std::vector<Frame>& frames) const {
+  row.frame = frames[first];
+  row.tiers = names_of<Tier>(tiers);
+  row.sources = names_of<NameSource>(sources);
+  row.ambiguous = ambiguous;
+}
+
+std::vector<uint32_t> report_order(const std::vector<ReportRow>& rows,
+                                   const ReportOptions& options) {
+  const Measure measure = options.measure;
+  std::vector<uint32_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto first = [&](const ReportRow& row) {
+    return options.children ? row.total.of(measure) : row.self.of(measure);
+  };
+  const auto second = [&](const ReportRow& row) {
+    return options.children ? row.self.of(measure) : row.total.of(measure);
+  };
+  std::ranges::sort(order, [&](uint32_t x, uint32_t y) {
+    const ReportRow& a = rows[x];
+    const ReportRow& b = rows[y];
+    if (first(a) != first(b)) return first(a) > first(b);
+    if (second(a) != second(b)) return second(a) > second(b);
+    if (a.frame.method != b.frame.method) return a.frame.method < b.frame.method;
+    if (a.frame.dso != b.frame.dso) return a.frame.dso < b.frame.dso;
+    return x < y;
+  });
+  return order;
+}
+
+void describe_report(Report& report, const Profile& profile, const ReportOptions& options) {
+  report.options = options;
+  if (options.event < profile.events.size()) report.event = profile.events[options.event];
+  report.samples = profile.samples;
+  report.lost = profile.lost;
+  report.events = profile.events;
+  report.command = profile.command;
+  report.hostname = profile.hostname;
+}
+
+}  // namespace jitscope
