@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/profile_options.h"
 #include "process/process.h"
 #include "profile/collector.h"
+#include "profile/followed_process.h"
 #include "render/doctor_text.h"
 #include "render/json.h"
 #include "runtimes/detect.h"
@@ -20,26 +22,38 @@ namespace {
 
 struct DoctorArguments {
   ProfileArguments profile;
-  int pid = 0;
+  std::optional<int> pid;
   bool json = false;
 };
 
 int diagnose_process(const DoctorArguments& arguments) {
-  const auto process = Process::open(arguments.pid);
+  const auto process = Process::open(*arguments.pid);
   if (!process) return report_error(process.error());
   const auto findings = examine(*process);
   if (!findings) return report_error(findings.error());
-  bool usable = false;
+  const std::string dump = mapped_jitdump(*process, findings->jit_mappings);
+  bool usable = !dump.empty();
   std::string text = fmt::format(
       "{} {}: {}{}, {} bytes of executable memory that no ELF file backs\n", process->pid(),
       printable(process->command_line().substr(0, 200)), to_string(findings->runtime.runtime),
       findings->runtime.version.empty() ? "" : " " + findings->runtime.version,
       findings->jit_bytes);
   std::string json;
+  if (!dump.empty()) {
+    text += fmt::format("  jitdump: usable: {}\n", printable(dump));
+    JsonObject line("source");
+    line.number("pid", static_cast<uint64_t>(process->pid()))
+        .text("kind", "jitdump")
+        .boolean("used", true)
+        .text("text", dump);
+    json += line.str() + "\n";
+  }
   for (const SourceFinding& source : findings->sources) {
+    // What else it could be told to write does not matter.
+    if (!dump.empty() && !source.usable) continue;
     usable = usable || source.usable;
     text += fmt::format("  {}: {}{}\n", to_string(source.kind),
-                        source.usable ? "usable" : "not usable: ", printable(source.detail));
+                        source.usable ? "usable: " : "not usable: ", printable(source.detail));
     JsonObject line("source");
     line.number("pid", static_cast<uint64_t>(process->pid()))
         .text("kind", to_string(source.kind))
@@ -60,17 +74,19 @@ int diagnose_process(const DoctorArguments& arguments) {
 }
 
 int run_doctor(const DoctorArguments& arguments) {
-  if (arguments.pid != 0) return diagnose_process(arguments);
+  if (arguments.pid) return diagnose_process(arguments);
+  prepare_signals(arguments.profile.input);
   const auto options = session_options(arguments.profile);
   if (!options) return report_error(options.error());
-  auto session = Session::open(arguments.profile.input, *options);
+  auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
   Collector collector(**session, {});
   if (const Status status = (*session)->run(collector); !status) {
     return report_error(status.error());
   }
   const Profile profile = collector.take();
-  const Diagnosis diagnosis = diagnose(**session, profile);
+  Diagnosis diagnosis = diagnose(**session, profile);
+  if (diagnosis.samples == 0) diagnosis.notes.emplace_back(kNoSamples);
   write_out(arguments.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
   return status_with_output(diagnosis.samples == 0 ? 1 : 0);
 }

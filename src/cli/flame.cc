@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 
 #include "base/unique_fd.h"
 #include "cli/command.h"
@@ -14,6 +16,7 @@
 #include "render/firefox_profile.h"
 #include "render/flame_page.h"
 #include "render/folded.h"
+#include "render/json.h"
 #include "render/pprof.h"
 #include "render/speedscope.h"
 
@@ -45,16 +48,39 @@ Result<Form> form_of(const std::string& path) {
               ".html, .folded, .pb.gz, .speedscope.json or .firefox.json");
 }
 
-Status write_file(const std::string& path, std::string_view text) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd) return fail(system_error("cannot be written", path));
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail(system_error("writing failed", path));
-    text.remove_prefix(static_cast<size_t>(written));
+// The file of -o. Half of a page is no page: what cannot be written whole is removed.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path)
+      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (!fd_) status_ = fail(system_error("cannot be written", path_));
   }
-  return {};
+  void write(std::string_view text) {
+    while (status_ && !text.empty()) {
+      const ssize_t written = ::write(fd_.get(), text.data(), text.size());
+      if (written >= 0) {
+        text.remove_prefix(static_cast<size_t>(written));
+      } else if (errno != EINTR) {
+        status_ = fail(system_error("writing failed", path_));
+        struct stat status = {};
+        if (::fstat(fd_.get(), &status) == 0 && S_ISREG(status.st_mode)) {
+          (void)::unlink(path_.c_str());
+        }
+      }
+    }
+  }
+  [[nodiscard]] const Status& status() const { return status_; }
+
+ private:
+  const std::string& path_;
+  UniqueFd fd_;
+  Status status_;
+};
+
+Status write_file(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  return file.status();
 }
 
 struct Loaded {
@@ -76,7 +102,7 @@ Result<Loaded> load_folded(const std::string& path) {
 Result<Loaded> load_recording(const std::string& path, const ProfileArguments& arguments,
                               bool timeline) {
   JITSCOPE_ASSIGN(const auto options, session_options(arguments));
-  JITSCOPE_ASSIGN(const auto session, Session::open(path, options));
+  JITSCOPE_ASSIGN(const auto session, open_session(path, options));
   Collector collector(*session, {.timeline = timeline});
   JITSCOPE_TRY(session->run(collector));
   Loaded loaded;
@@ -92,16 +118,28 @@ bool is_folded(const std::string& path) {
   return path.ends_with(".folded") || path.ends_with(".txt");
 }
 
+bool is_recording(const std::string& path) {
+  constexpr std::string_view magic = "PERFILE2";
+  std::array<char, magic.size()> head{};
+  struct stat status = {};
+  // A pipe's first bytes would be gone.
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return fd && ::read(fd.get(), head.data(), head.size()) == static_cast<ssize_t>(head.size()) &&
+         std::string_view(head.data(), head.size()) == magic;
+}
+
 Result<Loaded> load(const std::string& path, const ProfileArguments& arguments, bool timeline) {
   return is_folded(path) ? load_folded(path) : load_recording(path, arguments, timeline);
 }
 
-Result<uint32_t> event_of(const Profile& profile, const std::string& name) {
-  if (name.empty()) return 0;
-  for (uint32_t i = 0; i < profile.events.size(); ++i) {
-    if (profile.events[i].name == name) return i;
+// What a form shows: the samples of one event.
+uint64_t samples_of(const Profile& profile, uint32_t event) {
+  uint64_t samples = 0;
+  for (const StackWeight& entry : profile.stacks) {
+    if (entry.event == event) samples += entry.samples;
   }
-  return fail(ErrorKind::not_found, "no such event", name);
+  return samples;
 }
 
 // Folded stacks of a large recording go out in pieces.
@@ -113,27 +151,15 @@ Status write_folded_file(const Profile& profile, const FlameArguments& arguments
     write_folded(profile, options, [](std::string_view piece) { write_out(piece); });
     return {};
   }
-  const UniqueFd fd(
-      ::open(arguments.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd) return fail(system_error("cannot be written", arguments.output));
-  Status status;
-  write_folded(profile, options, [&](std::string_view piece) {
-    while (status && !piece.empty()) {
-      const ssize_t written = ::write(fd.get(), piece.data(), piece.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        status = fail(system_error("writing failed", arguments.output));
-        break;
-      }
-      piece.remove_prefix(static_cast<size_t>(written));
-    }
-  });
-  return status;
+  OutputFile file(arguments.output);
+  if (!file.status()) return file.status();
+  write_folded(profile, options, [&](std::string_view piece) { file.write(piece); });
+  return file.status();
 }
 
-Status write_form(const Loaded& loaded, Form form, const FlameArguments& arguments) {
+Status write_form(const Loaded& loaded, Form form, const FlameArguments& arguments,
+                  uint32_t event) {
   const Profile& profile = loaded.profile;
-  JITSCOPE_ASSIGN(const uint32_t event, event_of(profile, arguments.event));
   switch (form) {
     case Form::page: {
       FlameOptions options;
@@ -175,16 +201,24 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
   const bool timeline = form == Form::speedscope || form == Form::firefox;
   Result<Loaded> loaded = arguments.folded.empty()
                               ? load(arguments.profile.input, arguments.profile, timeline)
+                          : is_recording(arguments.folded)
+                              ? load_recording(arguments.folded, arguments.profile, timeline)
                               : load_folded(arguments.folded);
   if (!loaded) return fail(loaded.error());
-  empty = loaded->profile.samples == 0;
-  JITSCOPE_TRY(write_form(*loaded, form, arguments));
-  report_note(fmt::format("{}: {} samples, {} lost", arguments.output, loaded->profile.samples,
-                          loaded->profile.lost));
+  const Profile& profile = loaded->profile;
+  JITSCOPE_ASSIGN(const uint32_t event, event_number(profile, arguments.event));
+  const uint64_t samples = samples_of(profile, event);
+  empty = samples == 0;
+  JITSCOPE_TRY(write_form(*loaded, form, arguments, event));
+  const bool several = event < profile.events.size() && profile.events.size() > 1;
+  report_note(fmt::format("{}: {} samples{}, {} lost", printable(arguments.output), samples,
+                          several ? " of " + printable(profile.events[event].name) : "",
+                          profile.lost));
   return {};
 }
 
 int run_flame(const FlameArguments& arguments) {
+  prepare_signals(arguments.profile.input);
   bool empty = false;
   const Status status = make_flame(arguments, empty);
   if (!status) return report_error(status.error());
@@ -205,7 +239,8 @@ void add_flame_command(CLI::App& app, int& status) {
                    "x.html, x.folded (-.folded: standard output), x.pb.gz, x.speedscope.json, "
                    "x.firefox.json")
       ->capture_default_str();
-  command->add_option("folded", arguments->folded, "Folded stacks to read instead of a recording");
+  command->add_option("folded", arguments->folded,
+                      "Folded stacks, or a recording, to read instead of -i");
   command->add_option("--diff", arguments->diff, "Two recordings or folded files: before, after")
       ->expected(2);
   command->add_option("--event", arguments->event, "The event to show, by name");

@@ -1,8 +1,11 @@
 #include "cli/profile_options.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 
 #include "base/byte_cursor.h"
 #include "cli/command.h"
@@ -28,23 +31,80 @@ void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
                    "Believe maps and dumps of foreign owners, links and old ones");
 }
 
+void prepare_signals(const std::string& input) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_IGN;  // writing tells
+  ::sigaction(SIGPIPE, &action, nullptr);
+  struct stat status = {};
+  const bool there =
+      input == "-" ? ::fstat(STDIN_FILENO, &status) == 0 : ::stat(input.c_str(), &status) == 0;
+  if (!there || (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode))) return;
+  action.sa_handler = [](int /*signal*/) {};
+  // Reset: the second one ends this process too.
+  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+namespace {
+
+// What the user named must be there; what recordings name need not.
+Status check_given(std::string_view what, const std::string& path, bool folder) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return fail(system_error(fmt::format("{} cannot be used", what), path));
+  }
+  if (folder && !S_ISDIR(status.st_mode)) {
+    return fail(ErrorKind::usage, fmt::format("{} wants a directory", what), path);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<SessionOptions> session_options(const ProfileArguments& arguments) {
   SessionOptions options;
   options.naming = arguments.naming;
   options.naming.demangle = !arguments.no_demangle;
+  if (!options.naming.root.empty()) JITSCOPE_TRY(check_given("--root", options.naming.root, true));
   while (options.naming.root.ends_with('/')) options.naming.root.pop_back();
+  for (const std::string& path : options.naming.jitdumps) {
+    JITSCOPE_TRY(check_given("--jitdump", path, false));
+  }
   for (const std::string& text : arguments.perf_maps) {
     const size_t equals = text.find('=');
     const auto pid = parse_decimal(std::string_view(text).substr(0, equals));
     if (equals == std::string::npos || !pid || *pid > UINT32_MAX) {
       return fail(ErrorKind::usage, "--perf-map wants PID=FILE", text);
     }
-    options.naming.perf_maps[static_cast<uint32_t>(*pid)] = text.substr(equals + 1);
+    std::string path = text.substr(equals + 1);
+    JITSCOPE_TRY(check_given("--perf-map", path, false));
+    options.naming.perf_maps[static_cast<uint32_t>(*pid)] = std::move(path);
   }
   return options;
 }
 
+Result<std::unique_ptr<Session>> open_session(const std::string& path,
+                                              const SessionOptions& options) {
+  auto session = Session::open(path, options);
+  if (!session && session.error().kind == ErrorKind::not_found && session.error().hint.empty()) {
+    session.error().hint =
+        "record one with `jitscope record` or `perf record`, or name it: -i FILE";
+  }
+  return session;
+}
+
+Result<uint32_t> event_number(const Profile& profile, const std::string& name) {
+  if (name.empty()) return 0;
+  std::string names;
+  for (uint32_t i = 0; i < profile.events.size(); ++i) {
+    if (profile.events[i].name == name) return i;
+    names += (i == 0 ? "" : ", ") + profile.events[i].name;
+  }
+  return fail(ErrorKind::not_found, "the recording has no such event", name, "it has: " + names);
+}
+
 void report_session(const Session& session) {
+  if (session.samples() == 0) report_note(std::string(kNoSamples));
   for (const Diagnostics::Entry& entry : session.diagnostics().entries()) {
     report_note(fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
   }

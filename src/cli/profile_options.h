@@ -1,9 +1,12 @@
 // The options that script, report, flame and doctor share: which recording, and how to name it.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "profile/profile.h"
 #include "profile/session.h"
 
 namespace CLI {
@@ -20,9 +23,21 @@ struct ProfileArguments {
   bool progress = true;
 };
 
+// Said of a recording without samples.
+inline constexpr std::string_view kNoSamples =
+    "the recording has no samples: only what runs on a CPU is sampled, not what sleeps or waits";
+
 void add_profile_options(CLI::App& command, ProfileArguments& arguments);
 // The naming options complete; usage errors.
 Result<SessionOptions> session_options(const ProfileArguments& arguments);
+// Session::open() with what to do when there is no recording.
+Result<std::unique_ptr<Session>> open_session(const std::string& path,
+                                              const SessionOptions& options);
+// The number of the event of this name ("": the first).
+Result<uint32_t> event_number(const Profile& profile, const std::string& name);
+// A closed output is an end like any other. Where the recording comes through a pipe, the first
+// Ctrl-C is for the recorder at its other end: what came until then is shown.
+void prepare_signals(const std::string& input);
 // What was damaged or lost, on standard error.
 void report_session(const Session& session);
 

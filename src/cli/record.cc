@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <memory>
 #include <utility>
 
@@ -85,7 +86,10 @@ void report_process(const FollowedSummary& process) {
   }
 }
 
-std::string ending_of(int status) {
+std::string ending_of(int status, bool told) {
+  if (told && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) {
+    return "the command still ran, and was ended (SIGTERM)";
+  }
   if (WIFEXITED(status)) {
     const int code = WEXITSTATUS(status);
     return code == 0 ? std::string() : fmt::format("the command ended with status {}", code);
@@ -97,7 +101,7 @@ std::string ending_of(int status) {
 void report(const RecordResult& result) {
   for (const std::string& note : result.notes) report_note("note: " + note);
   if (result.command_status) {
-    const std::string ending = ending_of(*result.command_status);
+    const std::string ending = ending_of(*result.command_status, result.command_told);
     if (!ending.empty()) report_note("note: " + ending);
   }
   report_note(fmt::format("{} in {:.1f} s, {}, {} in {}", plural(result.samples, "sample"),
@@ -106,6 +110,9 @@ void report(const RecordResult& result) {
                                            : fmt::format("{} lost (a lower -F loses fewer)",
                                                          plural(result.lost, "record")),
                           size_text(result.bytes), printable(result.output)));
+  if (result.samples == 0) {
+    report_note("note: only what runs on a CPU is sampled, not what sleeps or waits");
+  }
   const FollowReport& follow = result.follow;
   if (!result.folder.empty()) {
     report_note(fmt::format("names of JIT code in {}", printable(result.folder)));

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/byte_cursor.h"
 #include "cli/command.h"
 #include "cli/profile_options.h"
 #include "code/pattern.h"
@@ -29,16 +30,6 @@ struct ReportArguments {
   size_t max_rows = SIZE_MAX;
   bool json = false;
 };
-
-Result<uint32_t> event_number(const Profile& profile, const std::string& name) {
-  if (name.empty()) return 0;
-  std::string names;
-  for (uint32_t i = 0; i < profile.events.size(); ++i) {
-    if (profile.events[i].name == name) return i;
-    names += (i == 0 ? "" : ", ") + profile.events[i].name;
-  }
-  return fail(ErrorKind::not_found, "the recording has no such event", name, "it has: " + names);
-}
 
 // The rows whose method matches, each with its tree.
 Result<std::string> trees_text(const Report& report, const ReportArguments& arguments) {
@@ -69,9 +60,8 @@ Result<std::string> trees_text(const Report& report, const ReportArguments& argu
 // What has no trees and tells no threads apart needs no stacks in memory.
 Result<Report> counted_report(Session& session, const ReportOptions& options) {
   CountedReport counted(options);
-  FrameCounter counter(session, options.event, [&](FrameId id, const Frame& frame) {
-    return counted.row_of(id, frame);
-  });
+  FrameCounter counter(session, options.event,
+                       [&](FrameId id, const Frame& frame) { return counted.row_of(id, frame); });
   JITSCOPE_TRY(session.run(counter));
   Profile description;
   describe(description, session);
@@ -87,13 +77,13 @@ Result<Report> stacked_report(Session& session, ReportOptions options, const std
 }
 
 Result<std::string> shown_text(const Report& report, const ReportArguments& arguments) {
-  if (arguments.json) return report_json(report);
-  if (!arguments.callers.empty() || !arguments.callees.empty()) {
-    return trees_text(report, arguments);
-  }
   ReportTextOptions options;
   options.min_percent = arguments.percent_limit;
   options.max_rows = arguments.max_rows;
+  if (arguments.json) return report_json(report, options);
+  if (!arguments.callers.empty() || !arguments.callees.empty()) {
+    return trees_text(report, arguments);
+  }
   if (!arguments.graph) return report_text(report, options);
   // Trees below every row would be gigabytes: below half a percent they say nothing.
   constexpr double thinnest = 0.5;
@@ -102,6 +92,11 @@ Result<std::string> shown_text(const Report& report, const ReportArguments& argu
 }
 
 Status show_report(const ReportArguments& arguments, bool& empty) {
+  const bool trees = arguments.graph || !arguments.callers.empty() || !arguments.callees.empty();
+  if (trees && arguments.json) {
+    return fail(ErrorKind::usage, "--json gives rows, not trees: without -g, --callers, --callees",
+                {}, "`jitscope script --json` and `jitscope flame -o x.folded` give whole stacks");
+  }
   JITSCOPE_ASSIGN(SessionOptions session_options, jitscope::session_options(arguments.profile));
   session_options.leaf_only = arguments.no_children;
   ReportOptions options;
@@ -109,10 +104,8 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   options.measure = arguments.by_samples ? Measure::samples : Measure::weight;
   options.children = !arguments.no_children;
   options.split_tiers = arguments.split_tiers;
-  JITSCOPE_ASSIGN(const auto session, Session::open(arguments.profile.input, session_options));
-  const bool stacks = arguments.graph || !arguments.callers.empty() ||
-                      !arguments.callees.empty() || !arguments.event.empty() ||
-                      !CountedReport::fits(options);
+  JITSCOPE_ASSIGN(const auto session, open_session(arguments.profile.input, session_options));
+  const bool stacks = trees || !arguments.event.empty() || !CountedReport::fits(options);
   JITSCOPE_ASSIGN(const Report report, stacks ? stacked_report(*session, options, arguments.event)
                                               : counted_report(*session, options));
   JITSCOPE_ASSIGN(const std::string text, shown_text(report, arguments));
@@ -123,6 +116,7 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
 }
 
 int run_report(const ReportArguments& arguments) {
+  prepare_signals(arguments.profile.input);
   bool empty = false;
   const Status status = show_report(arguments, empty);
   if (!status) return report_error(status.error());
@@ -148,8 +142,12 @@ void add_report_command(CLI::App& app, int& status) {
   command->add_flag("--split-tiers", arguments->split_tiers,
                     "Compiled versions of a method in rows of their own");
   command->add_flag("--samples", arguments->by_samples, "Count samples, not the event's periods");
-  command->add_option("--percent-limit", arguments->percent_limit, "Leave smaller rows out");
-  command->add_option("--max", arguments->max_rows, "At most so many rows");
+  command->add_option("--percent-limit", arguments->percent_limit, "Leave smaller rows out")
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_option("--max", arguments->max_rows, "At most so many rows")
+      ->check([](const std::string& text) {
+        return parse_decimal(text) ? std::string() : "wants a whole number, not " + text;
+      });
   command->add_flag("--json", arguments->json, "One JSON object a row");
   command->callback([arguments, &status] { status = run_report(*arguments); });
 }

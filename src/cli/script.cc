@@ -42,10 +42,12 @@ class ScriptPrinter : public SampleConsumer {
 };
 
 int run_script(const ScriptArguments& arguments) {
+  // A file is left at once; prepare_signals() keeps the hands of a pipe's reader off Ctrl-C.
   catch_interrupts();
+  prepare_signals(arguments.profile.input);
   auto options = session_options(arguments.profile);
   if (!options) return report_error(options.error());
-  auto session = Session::open(arguments.profile.input, *options);
+  auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
   ScriptPrinter printer(**session, arguments);
   const Status status = (*session)->run(printer);

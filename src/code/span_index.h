@@ -54,6 +54,12 @@ class SpanIndex {
       if (count != 0) f(first, count, names_[node]);
     }
   }
+  // Narrows [low, high] around the address to where all questions have the same lists.
+  void narrow(uint64_t address, uint64_t& low, uint64_t& high) const {
+    const auto above = std::ranges::upper_bound(bounds_, address);
+    if (above != bounds_.begin()) low = std::max(low, *(above - 1));
+    if (above != bounds_.end()) high = std::min(high, *above - 1);
+  }
   // Ids of entries, list by list.
   [[nodiscard]] std::span<const uint32_t> items() const { return items_; }
   // All lists as (first, count).
@@ -89,6 +95,9 @@ class WindowIndex {
     uint64_t valid_until = kForever;
   };
   [[nodiscard]] Found at(uint64_t address, uint64_t time) const;
+  void narrow(uint64_t address, uint64_t& low, uint64_t& high) const {
+    index_.narrow(address, low, high);
+  }
 
  private:
   uint64_t fill_latest(uint64_t low, uint64_t high);

@@ -158,6 +158,8 @@ TimelineAnswer Timeline::at(uint64_t address, uint64_t time) const {
   });
 
   TimelineAnswer answer;
+  index.narrow(address, answer.low, answer.high);
+  state_->windows.narrow(address, answer.low, answer.high);
   if (before != kNone && index.entry(before).until > time) {
     const SpanIndex::Entry& entry = index.entry(before);
     answer.body = entry.body;
@@ -196,6 +198,7 @@ TimelineAnswer Timeline::at(uint64_t address, uint64_t time) const {
 TimelineAnswer Timeline::at_any_time(uint64_t address) const {
   const SpanIndex& index = state_->index;
   TimelineAnswer answer;
+  index.narrow(address, answer.low, answer.high);
   std::vector<uint32_t> latest;  // entries
   std::optional<uint32_t> name;
   index.for_each_list(address, [&](uint64_t first, uint64_t count, uint32_t list_name) {

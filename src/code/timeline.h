@@ -66,6 +66,9 @@ struct TimelineAnswer {
   // The answer (also "none") holds for every time in [valid_from, valid_until).
   uint64_t valid_from = 0;
   uint64_t valid_until = kForever;
+  // And for every address in [low, high].
+  uint64_t low = 0;
+  uint64_t high = UINT64_MAX;
   // When there is none: the last body that lay there before (it ended), if any.
   BodyId ended = kNoBody;
 };

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/large_pages.h"
+
 namespace jitscope {
 
 class AddressCache {
@@ -36,7 +38,7 @@ class AddressCache {
     if (generation == generation_) return;
     generation_ = generation;
     if (used_ == 0) return;
-    entries_.assign(kFirstSize, Entry{});
+    entries_ = LargeVector<Entry>(kFirstSize);
     limits_.assign(1, Limits{});
     used_ = 0;
   }
@@ -82,7 +84,7 @@ class AddressCache {
     return static_cast<size_t>(hash >> 32U) & (entries_.size() - 1);
   }
   void grow() {
-    std::vector<Entry> old(entries_.size() * 2);
+    LargeVector<Entry> old(entries_.size() * 2);
     old.swap(entries_);
     for (const Entry& entry : old) {
       if (entry.location == kNone) continue;
@@ -91,7 +93,7 @@ class AddressCache {
       entries_[i] = entry;
     }
   }
-  std::vector<Entry> entries_;
+  LargeVector<Entry> entries_;
   std::vector<Limits> limits_;  // [0]: none
   size_t used_ = 0;
   uint32_t generation_ = 0;

@@ -14,6 +14,11 @@ namespace {
 constexpr std::string_view kAmbiguous =
     "ambiguous: bodies of other names lay at the address, and nothing tells when";
 
+constexpr std::string_view kNoMapping = "no mapping of the process holds the address";
+constexpr std::string_view kNoSource = "JIT code without a map or dump";
+constexpr std::string_view kKeepFramePointers =
+    "the stack walk went astray: start the JVM with -XX:+PreserveFramePointer";
+
 // How a runtime is told to write what names its code.
 std::string_view runtime_switch(Runtime runtime) {
   switch (runtime) {
@@ -28,7 +33,7 @@ std::string_view runtime_switch(Runtime runtime) {
     case Runtime::erlang:
       return "start it with +JPperf true";
     case Runtime::php:
-      return "start it with opcache.jit_debug=0x30";
+      return "start it with -d opcache.jit_debug=0x30 (0x10: a map, 0x20: a jitdump)";
     case Runtime::mono:
       return "start it with --jitdump or --jitmap";
     case Runtime::unknown:
@@ -44,7 +49,7 @@ struct Advice {
   std::string_view text;
 };
 constexpr std::array kAdvice = {
-    Advice{"JIT code without a map or dump", ""},
+    Advice{kNoSource, ""},
     Advice{"the JIT's map or dump was refused",
            "see the sources below: the refusal says why; --force accepts it"},
     Advice{"no body of the process's jitdump lay there at that time",
@@ -61,9 +66,9 @@ constexpr std::array kAdvice = {
            "make the map from the file that ran, or correct its build-id, size or guid line"},
     Advice{"no line of the map given for the file holds the address",
            "check the map's base: --map FILE=PATH:base=file, rva or absolute"},
-    Advice{"no mapping of the process holds the address",
-           "the stack walk went astray (code without frame pointers), or the process called exec; "
-           "HotSpot: -XX:+PreserveFramePointer"},
+    Advice{kNoMapping,
+           "the stack walk went astray: code built without frame pointers (-fno-omit-frame-pointer "
+           "keeps them)"},
     Advice{"the ELF file has no symbols (stripped)",
            "install the package's debug symbols (-dbgsym), or set DEBUGINFOD_URLS and use "
            "--debuginfod"},
@@ -99,10 +104,107 @@ using Key = std::tuple<uint32_t, std::string, std::string>;  // pid, process, re
 std::string advice_for(std::string_view reason, Runtime runtime) {
   for (const Advice& advice : kAdvice) {
     if (advice.reason != reason) continue;
-    return std::string(advice.text.empty() ? runtime_switch(runtime) : advice.text);
+    if (reason == kNoMapping && runtime == Runtime::hotspot) return std::string(kKeepFramePointers);
+    if (!advice.text.empty()) return std::string(advice.text);
+    std::string text(runtime_switch(runtime));
+    if (runtime != Runtime::hotspot && runtime != Runtime::unknown) {
+      text += "; a map that it wrote elsewhere (in a container): --perf-map PID=FILE";
+    }
+    return text;
   }
   return {};
 }
+
+namespace {
+
+// Which of the things that a complaint is about has most of its samples.
+class Example {
+ public:
+  void count(const std::string& text, uint64_t leaves, uint64_t frames) {
+    if (text.empty()) return;
+    auto& [leaf_sum, frame_sum] = sums_[text];
+    leaf_sum += leaves;
+    frame_sum += frames;
+  }
+  [[nodiscard]] std::string most() const {
+    const auto it =
+        std::ranges::max_element(sums_, {}, [](const auto& entry) { return entry.second; });
+    return it == sums_.end() ? std::string() : it->first;
+  }
+
+ private:
+  std::map<std::string, std::pair<uint64_t, uint64_t>> sums_;
+};
+
+// How many stacks of the processes of one name end before they should.
+struct Stacks {
+  bool hotspot = false;
+  uint64_t user = 0;         // samples of user code
+  uint64_t callerless = 0;   // of these: no caller at all
+  uint64_t java = 0;         // samples with compiled Java code on the stack
+  uint64_t java_broken = 0;  // of these: its outermost frame was called by none of HotSpot's code
+};
+
+bool is_compiled_java(const Frame& frame) {
+  return frame.tier == Tier::c1 || frame.tier == Tier::c1_limited || frame.tier == Tier::c1_full ||
+         frame.tier == Tier::c2;
+}
+
+void count_stack(const Profile& profile, const StackWeight& entry, Stacks& stacks) {
+  if (entry.stack == kRootStack) return;
+  const StackNode& leaf = profile.nodes[entry.stack];
+  if (profile.frames[leaf.frame].kind == FrameKind::kernel) return;
+  stacks.user += entry.samples;
+  if (leaf.parent == kRootStack) stacks.callerless += entry.samples;
+  const Frame* caller = nullptr;  // of the outermost compiled frame; native code only enters Java
+  bool java = false;              // by way of a stub
+  for (StackId node = entry.stack; node != kRootStack; node = profile.nodes[node].parent) {
+    if (!is_compiled_java(profile.frames[profile.nodes[node].frame])) continue;
+    java = true;
+    const StackId parent = profile.nodes[node].parent;
+    caller = parent == kRootStack ? nullptr : &profile.frames[profile.nodes[parent].frame];
+  }
+  if (!java) return;
+  stacks.java += entry.samples;
+  if (caller == nullptr || caller->kind == FrameKind::native ||
+      caller->kind == FrameKind::native_inlined || caller->kind == FrameKind::unknown) {
+    stacks.java_broken += entry.samples;
+  }
+}
+
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// What is said of stacks; names may all be right and callers missing all the same.
+void note_stacks(const std::map<std::string, Stacks>& by_process, bool any_caller,
+                 Diagnosis& result) {
+  constexpr uint64_t enough = 20;
+  if (result.samples == 0) return;
+  if (!any_caller) {
+    result.notes.emplace_back(
+        "no sample has a caller: it was recorded without stacks (perf record -g, or jitscope "
+        "record without --no-stacks), or all code was built without frame pointers");
+    return;
+  }
+  for (const auto& [process, stacks] : by_process) {
+    if (stacks.java >= enough && share(stacks.java_broken, stacks.java) >= 10) {
+      result.notes.push_back(
+          fmt::format("{}: {:.0f} % of the stacks with compiled Java code lack callers: start the "
+                      "JVM with -XX:+PreserveFramePointer",
+                      process, share(stacks.java_broken, stacks.java)));
+    } else if (stacks.user >= enough && share(stacks.callerless, stacks.user) >= 50) {
+      result.notes.push_back(fmt::format(
+          "{}: {:.0f} % of the samples of its code have no caller: {}", process,
+          share(stacks.callerless, stacks.user),
+          stacks.hotspot ? "start the JVM with -XX:+PreserveFramePointer"
+                         : "it was built without frame pointers (-fno-omit-frame-pointer keeps "
+                           "them)"));
+    }
+  }
+}
+
+}  // namespace
 
 Diagnosis diagnose(Session& session, const Profile& profile) {
   Diagnosis result;
@@ -110,9 +212,15 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
   result.lost = profile.lost;
   // Frames on the way from the root to each node that have a complaint: a few distinct ones.
   std::map<Key, Complaint> complaints;
+  std::map<Key, Example> examples;
+  std::map<std::string, Stacks> stacks;
+  bool any_caller = false;
   for (const StackWeight& entry : profile.stacks) {
     const Group& group = profile.groups[entry.group];
     bool leaf = true;
+    count_stack(profile, entry, stacks[group.process]);
+    any_caller = any_caller ||
+                 (entry.stack != kRootStack && profile.nodes[entry.stack].parent != kRootStack);
     for (StackId node = entry.stack; node != kRootStack; node = profile.nodes[node].parent) {
       const Frame& frame = profile.frames[profile.nodes[node].frame];
       result.frames += entry.samples;
@@ -120,15 +228,15 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
       if (!nameless) result.named_frames += entry.samples;
       if (nameless || frame.ambiguous) {
         const std::string reason = nameless ? frame.reason : std::string(kAmbiguous);
-        Complaint& complaint = complaints[{group.pid, group.process, reason}];
+        const Key key{group.pid, group.process, reason};
+        Complaint& complaint = complaints[key];
         complaint.frames += entry.samples;
         if (leaf) {
           complaint.leaf_samples += entry.samples;
           (nameless ? result.unnamed_leaves : result.ambiguous_leaves) += entry.samples;
         }
-        if (complaint.example.empty()) {
-          complaint.example = nameless ? frame.dso_path : frame.candidates;
-        }
+        examples[key].count(nameless ? frame.dso_path : frame.candidates, leaf ? entry.samples : 0,
+                            entry.samples);
       }
       leaf = false;
     }
@@ -152,6 +260,7 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
     complaint.pid = std::get<0>(key);
     complaint.process = std::get<1>(key);
     complaint.reason = std::get<2>(key);
+    complaint.example = examples[key].most();
     const auto runtime = runtimes.find(complaint.pid);
     complaint.advice = advice_for(complaint.reason,
                                   runtime == runtimes.end() ? Runtime::unknown : runtime->second);
@@ -160,6 +269,13 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
   std::ranges::stable_sort(result.complaints, [](const Complaint& a, const Complaint& b) {
     return std::tie(a.leaf_samples, a.frames) > std::tie(b.leaf_samples, b.frames);
   });
+  for (const Group& group : profile.groups) {
+    const auto runtime = runtimes.find(group.pid);
+    if (runtime != runtimes.end() && runtime->second == Runtime::hotspot) {
+      stacks[group.process].hotspot = true;
+    }
+  }
+  note_stacks(stacks, any_caller, result);
   if (!session.facts().monotonic()) {
     result.notes.emplace_back(
         "the recording's clock is not CLOCK_MONOTONIC: jitdumps are used without times; record "

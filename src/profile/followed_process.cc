@@ -25,8 +25,8 @@ constexpr unsigned kPatience = 20;
 constexpr uint64_t kMostLines = 16U << 20U;
 constexpr size_t kBatch = 4096;
 
-// The jitdump that a process maps to mark it (PROT_EXEC, so that perf sees it); "" when it has
-// none.
+}  // namespace
+
 std::string mapped_jitdump(const Process& process, const std::vector<JitMapping>& mappings) {
   for (const JitMapping& jit : mappings) {
     if (!jit.mapping.file_backed() || jit.mapping.offset != 0) continue;
@@ -36,8 +36,6 @@ std::string mapped_jitdump(const Process& process, const std::vector<JitMapping>
   }
   return {};
 }
-
-}  // namespace
 
 FollowedProcess::FollowedProcess(Process process, const std::string& folder, SourceOptions options,
                                  uint64_t begin)

@@ -28,6 +28,13 @@
 
 namespace jitscope {
 
+struct JitMapping;
+
+// The jitdump that a process maps to mark it (PROT_EXEC, so that perf sees it); "" when it has
+// none.
+[[nodiscard]] std::string mapped_jitdump(const Process& process,
+                                         const std::vector<JitMapping>& mappings);
+
 struct FollowedSummary {
   pid_t pid = 0;
   uint64_t start_ticks = 0;

@@ -27,6 +27,7 @@ class FrameCounter : public SampleConsumer {
       : session_(session), event_(event), row_of_(std::move(row_of)) {}
 
   bool on_sample(const ResolvedSample& sample) override;
+  [[nodiscard]] bool wants_addresses() const override { return false; }
 
   [[nodiscard]] const std::vector<FrameCount>& rows() const { return rows_; }
   // Samples and weight of the event.

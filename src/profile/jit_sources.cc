@@ -185,11 +185,13 @@ void JitSources::open_map() {
   findings_.push_back({true, std::move(text)});
 }
 
-std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint64_t& until) {
+std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint64_t& until,
+                                           AddressRange& range) {
   look();
   for (const auto& dump : dumps_) {
     if (!dump->timed) continue;
     TimelineAnswer answer = dump->timeline.at(address, time);
+    range.narrow(answer.low, answer.high);
     until = std::min(until, answer.valid_until);
     if (answer.body == kNoBody) continue;
     const TimedBody& body = dump->timeline.body(answer.body);
@@ -206,7 +208,10 @@ std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint
     result.body = answer.body;
     result.valid_from = answer.valid_from;
     result.valid_until = until;
-    if (dump->cut != 0 || dump->damaged) doubt(result, address, time);
+    if (dump->cut != 0 || dump->damaged) {
+      range.narrow(address, address);
+      doubt(result, address, time);
+    }
     return result;
   }
   return std::nullopt;
@@ -233,11 +238,12 @@ void JitSources::doubt(JitAnswer& answer, uint64_t address, uint64_t time) {
   answer.all_candidates = other && !answer.dump->damaged;
 }
 
-std::optional<JitAnswer> JitSources::untimed(uint64_t address) {
+std::optional<JitAnswer> JitSources::untimed(uint64_t address, AddressRange& range) {
   look();
   for (const auto& dump : dumps_) {
     if (dump->timed) continue;
     const TimelineAnswer answer = dump->timeline.at_any_time(address);
+    range.narrow(answer.low, answer.high);
     if (answer.body == kNoBody) continue;
     const TimedBody& body = dump->timeline.body(answer.body);
     JitAnswer result;
@@ -255,7 +261,11 @@ std::optional<JitAnswer> JitSources::untimed(uint64_t address) {
   open_map();
   if (map_ == nullptr) return std::nullopt;
   const auto line = map_->line_at(address);
-  if (!line) return std::nullopt;
+  if (!line) {
+    range.narrow(address, address);
+    return std::nullopt;
+  }
+  range.narrow(line->low, line->high);
   JitAnswer result;
   result.source = NameSource::perf_map;
   result.start = line->start;

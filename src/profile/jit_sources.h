@@ -2,6 +2,7 @@
 // map (without). Dumps are read once and shared by all processes that run their code.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,6 +55,19 @@ struct JitAnswer {
   uint64_t valid_until = kForever;
 };
 
+// Addresses around one that was asked for, for which all answers are the same: each source that is
+// asked narrows it.
+struct AddressRange {
+  uint64_t low = 0;
+  uint64_t high = UINT64_MAX;  // inclusive
+
+  void narrow(uint64_t first, uint64_t last) {
+    low = std::max(low, first);
+    high = std::min(high, last);
+  }
+  bool operator==(const AddressRange&) const = default;
+};
+
 // Reads and keeps dumps.
 class DumpCache {
  public:
@@ -86,9 +100,10 @@ class JitSources {
 
   // A body that a timed source says was alive then. Nothing: no such source, or no body; then
   // `until` is lowered to the moment when that may change.
-  std::optional<JitAnswer> timed(uint64_t address, uint64_t time, uint64_t& until);
+  std::optional<JitAnswer> timed(uint64_t address, uint64_t time, uint64_t& until,
+                                 AddressRange& range);
   // The untimed ones: a dump whose clock does not fit, then the perf map.
-  std::optional<JitAnswer> untimed(uint64_t address);
+  std::optional<JitAnswer> untimed(uint64_t address, AddressRange& range);
   // Reads the name of an answer for `address`, if it has none yet: callers that know the body
   // already do without.
   static void complete(JitAnswer& answer, uint64_t address);

@@ -69,26 +69,39 @@ Resolution Resolver::resolve_kernel(const AddressQuery& query) {
   Resolution out;
   out.location.ip = query.ip;
   out.location.shown_ip = query.ip;
+  out.range = {lookup, lookup};
   Frame frame;
   frame.kind = FrameKind::kernel;
   auto bpf = bpf_.upper_bound(lookup);
-  if (bpf != bpf_.begin() && lookup < (--bpf)->second.end) {
+  const uint64_t next_bpf = bpf != bpf_.end() ? bpf->first : UINT64_MAX;
+  uint64_t bpf_end = 0;  // of the one before
+  if (bpf != bpf_.begin() && lookup < (bpf_end = (--bpf)->second.end)) {
     frame.method = frame.raw = frame.dso = frame.dso_path = bpf->second.name;
     frame.source = NameSource::bpf;
     out.location.symbol_offset = query.ip - bpf->first;
+    out.named = true;
     out.location.dso = dso_number(frame.dso_path);
     out.location.frame = frames_.number(std::move(frame));
     return out;
   }
   if (kernel_ == nullptr) {
-    return nameless(query, kernel_reason_, "[kernel.kallsyms]", "[kernel.kallsyms]");
+    out = nameless(query, kernel_reason_, "[kernel.kallsyms]", "[kernel.kallsyms]");
+    out.range = {lookup, lookup};
+    return out;
   }
   auto hit = kernel_->at(lookup);
   if (!hit && lookup != query.ip) hit = kernel_->at(query.ip);
   if (!hit) {
-    return nameless(query, "no kernel symbol holds the address", "[kernel.kallsyms]",
-                    "[kernel.kallsyms]");
+    out = nameless(query, "no kernel symbol holds the address", "[kernel.kallsyms]",
+                   "[kernel.kallsyms]");
+    out.range = {lookup, lookup};
+    return out;
   }
+  // The symbol is asked for when no BPF program has the address.
+  if (lookup >= hit->start && lookup - hit->start < hit->size) {
+    out.range = {std::max(hit->start, bpf_end), std::min(hit->start + (hit->size - 1), next_bpf - 1)};
+  }
+  out.named = true;
   frame.method = frame.raw = hit->name;
   frame.dso = hit->module.empty() ? "[kernel.kallsyms]" : fmt::format("[{}]", hit->module);
   frame.dso_path = frame.dso;

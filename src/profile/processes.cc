@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "profile/address_cache.h"
+#include "profile/answer_cache.h"
 #include "profile/jit_sources.h"
 #include "runtimes/detect.h"
 

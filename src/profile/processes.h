@@ -20,7 +20,7 @@
 namespace jitscope {
 
 class JitSources;
-class AddressCache;
+struct AnswerCache;
 
 // One life of a process: from fork or exec to exec or exit.
 struct ProcessLife {
@@ -47,7 +47,7 @@ struct ProcessLife {
   uint64_t pid_namespace = 0;  // inode, 0: not recorded
   uint64_t mount_namespace = 0;
   std::shared_ptr<JitSources> sources;  // made when first needed
-  std::unique_ptr<AddressCache> cache;  // of answers (session.cc)
+  std::unique_ptr<AnswerCache> cache;   // of answers (session.cc)
 
   ~ProcessLife();
 };
@@ -56,10 +56,11 @@ struct ThreadState {
   uint32_t pid = 0;
   uint32_t tid = 0;
   uint32_t group = UINT32_MAX;  // the collector's number, anew when a name changes
+  uint32_t slot = UINT32_MAX;   // what a consumer keeps about the thread's last sample
   std::shared_ptr<ProcessLife> process;
   std::string comm;
   // The last sample's stack, of which the next one shares most (session.cc).
-  std::vector<uint64_t> chain;      // as recorded, leaf first
+  std::vector<uint64_t> chain;      // as recorded, but root first
   std::vector<uint32_t> locations;  // root first
   uint64_t valid_from = 0;          // in this time, and while the process and the generation are
   uint64_t valid_until = 0;         // the same, `locations` are the answers for `chain`

@@ -23,18 +23,25 @@ class RecordFile final : public perfdata::FileOutput {
   // file, and what the system says.
   static Result<RecordFile> create(const std::string& path);
 
+  // Nothing was recorded: removes the file and its folder; an earlier recording that create() moved
+  // out of the way gets its name back.
+  void discard();
+
   Status append(std::span<const std::byte> bytes) override;
   Status overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
 
  private:
-  explicit RecordFile(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  RecordFile(UniqueFd fd, std::string path, bool moved)
+      : fd_(std::move(fd)), path_(std::move(path)), moved_(moved) {}
   UniqueFd fd_;
   std::string path_;
+  bool moved_;  // an earlier recording is PATH.old now
 };
 
 // A new, empty folder for this user alone.
 Status create_names_folder(const std::string& folder);
-// When nothing lies in it.
-void remove_empty_folder(const std::string& folder);
+// When the recording has ended: dumps that never got their name go, and the folder when nothing
+// else lies in it.
+void tidy_names_folder(const std::string& folder);
 
 }  // namespace jitscope

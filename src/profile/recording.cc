@@ -58,7 +58,7 @@ class Recording {
     if (status) status = collect();
     if (status) status = finish();
     end_command();
-    JITSCOPE_TRY(status);
+    if (!status) return fail(abandon(std::move(status.error())));
     return std::move(result_);
   }
 
@@ -70,6 +70,8 @@ class Recording {
   Status pass();
   Status cover_missed_threads();
   void end_command();
+  // What is left when it cannot go on; the error with what the user still has.
+  Error abandon(Error error);
   Status add_lost_record();
   void set_features();
   [[nodiscard]] bool targets_ended();
@@ -88,6 +90,7 @@ class Recording {
   std::unique_ptr<FollowerThread> follower_;
   uint64_t first_id_ = 0;
   unsigned thread_checks_ = 0;
+  bool sampling_ = false;  // there may be samples
   RecordResult result_;
 };
 
@@ -189,6 +192,7 @@ RecordProgress Recording::progress() const {
 
 Status Recording::collect() {
   if (command_) JITSCOPE_TRY(command_->run());
+  sampling_ = true;
   const uint64_t deadline = options_.seconds > 0
                                 ? monotonic_ns() + static_cast<uint64_t>(options_.seconds * 1e9)
                                 : UINT64_MAX;
@@ -246,7 +250,7 @@ void Recording::end_command() {
   if (!command_ || !command_->running()) return;
   result_.command_status = command_->ended();
   if (result_.command_status) return;
-  (void)::kill(command_->pid(), SIGTERM);
+  result_.command_told = ::kill(command_->pid(), SIGTERM) == 0;
   const uint64_t end = monotonic_ns() + kCommandGrace;
   while (!result_.command_status && monotonic_ns() < end) {
     ::usleep(10'000);
@@ -256,6 +260,23 @@ void Recording::end_command() {
     result_.notes.push_back(
         fmt::format("the command (process {}) was asked to end and runs on", command_->pid()));
   }
+}
+
+Error Recording::abandon(Error error) {
+  if (follower_) {
+    (void)follower_->finish();
+    follower_.reset();
+  }
+  if (!result_.folder.empty()) tidy_names_folder(result_.folder);
+  if (!file_) return error;
+  if (!sampling_) {
+    // A mistyped command must not cost the recording before it.
+    file_->discard();
+  } else if (scan_.samples() != 0) {
+    error.hint = fmt::format("what was recorded until then can be read: {}", result_.output) +
+                 (error.hint.empty() ? "" : "; " + error.hint);
+  }
+  return error;
 }
 
 // The kernel tells of losses with the next record that finds room; of the last ones only its
@@ -313,10 +334,8 @@ Status Recording::finish() {
     follower_.reset();
     const bool any = std::ranges::any_of(
         result_.follow.processes, [](const FollowedSummary& each) { return !each.dump.empty(); });
-    if (!any) {
-      remove_empty_folder(result_.folder);
-      result_.folder.clear();
-    }
+    tidy_names_folder(result_.folder);
+    if (!any) result_.folder.clear();
   }
   set_features();
   JITSCOPE_TRY(writer_->finish());

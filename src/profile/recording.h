@@ -65,6 +65,7 @@ struct RecordResult {
   std::string folder;  // "" when nothing was written down
   FollowReport follow;
   std::optional<int> command_status;  // as of wait(2); nothing when it runs on
+  bool command_told = false;          // to end, with SIGTERM
   std::vector<std::string> notes;
 };
 

@@ -42,6 +42,7 @@ JitSources& Resolver::sources(ProcessLife& life) {
 }
 
 Status Resolver::add_offline_map(const std::string& option) {
+  any_offline_ = true;
   return offline_->add(option);
 }
 
@@ -80,8 +81,9 @@ Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
 // A fork's child runs what its parent had written when it was made; in shared memory also what the
 // parent writes later.
 std::optional<JitAnswer> Resolver::ask_timed(ProcessLife& life, const MappedRange& range,
-                                             uint64_t address, uint64_t time, uint64_t& until) {
-  auto own = sources(life).timed(address, time, until);
+                                             uint64_t address, uint64_t time, uint64_t& until,
+                                             AddressRange& reach) {
+  auto own = sources(life).timed(address, time, until, reach);
   // What is only about to come does not hide what was inherited.
   if (own && !own->by_grace) return own;
   const ProcessLife* child = &life;
@@ -89,8 +91,11 @@ std::optional<JitAnswer> Resolver::ask_timed(ProcessLife& life, const MappedRang
   while (child->parent != nullptr) {
     ProcessLife& parent = *child->parent;
     if (!child->uncertain_parent && !range.shared) limit = std::min(limit, child->forked_at);
-    if (child->uncertain_parent && !same_mapping(&range, parent.space.at(address))) break;
-    if (auto answer = sources(parent).timed(address, limit, until)) {
+    if (child->uncertain_parent) {
+      reach.narrow(address, address);
+      if (!same_mapping(&range, parent.space.at(address))) break;
+    }
+    if (auto answer = sources(parent).timed(address, limit, until, reach)) {
       if (own && answer->by_grace) return own;
       if (limit != time) {
         answer->valid_from = time;
@@ -106,13 +111,16 @@ std::optional<JitAnswer> Resolver::ask_timed(ProcessLife& life, const MappedRang
 }
 
 std::optional<JitAnswer> Resolver::ask_untimed(ProcessLife& life, const MappedRange& range,
-                                               uint64_t address) {
-  if (auto answer = sources(life).untimed(address)) return answer;
+                                               uint64_t address, AddressRange& reach) {
+  if (auto answer = sources(life).untimed(address, reach)) return answer;
   const ProcessLife* child = &life;
   while (child->parent != nullptr) {
     ProcessLife& parent = *child->parent;
-    if (child->uncertain_parent && !same_mapping(&range, parent.space.at(address))) break;
-    if (auto answer = sources(parent).untimed(address)) return answer;
+    if (child->uncertain_parent) {
+      reach.narrow(address, address);
+      if (!same_mapping(&range, parent.space.at(address))) break;
+    }
+    if (auto answer = sources(parent).untimed(address, reach)) return answer;
     child = &parent;
   }
   return std::nullopt;
@@ -196,6 +204,7 @@ void Resolver::take_jit_answer(Resolution& out, const ProcessLife& life, JitAnsw
   location.symbol_offset = query.ip - answer.start;
   location.dso = made.dso;
   location.frame = made.frame;
+  out.named = true;
   out.valid_from = answer.valid_from;
   out.valid_until = answer.valid_until;
 }
@@ -207,7 +216,7 @@ uint32_t Resolver::dso_number(const std::string& dso) {
 }
 
 bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
-                           uint64_t lookup, std::string& reason) {
+                           uint64_t lookup, std::string& reason, AddressRange& reach) {
   const OpenedFile& opened = context_.files.open(range.file);
   const MappedFileInfo& info = context_.files.info(range.file);
   out.location.shown_ip = file_offset(range, query.ip);
@@ -217,6 +226,16 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   }
   auto address = opened.image->address_of_offset(file_offset(range, lookup));
   auto hit = address ? opened.image->symbol_at(*address) : std::nullopt;
+  if (hit && !options_.inlined && !options_.lines) {
+    const uint64_t offset = file_offset(range, lookup);
+    uint64_t low = 0;
+    uint64_t high = UINT64_MAX;
+    opened.image->narrow(offset, low, high);
+    const uint64_t above = std::min(high - offset, UINT64_MAX - lookup);
+    reach.narrow(lookup - std::min(offset - low, lookup), lookup + above);
+  } else {
+    reach.narrow(lookup, lookup);
+  }
   if (!hit && lookup != query.ip && query.ip < range.end) {
     // No call before it: where a signal handler returns to (__restore_rt), for one.
     lookup = query.ip;
@@ -230,6 +249,7 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
     return false;
   }
   out.location.symbol_offset = *address + (query.ip - lookup) - hit->start;
+  out.named = true;
   const bool with_source = options_.inlined || options_.lines;
   MadeKey key;
   key.source = &opened;
@@ -285,22 +305,34 @@ Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) 
     Resolution out =
         nameless(query, "no mapping of the process holds the address", "[unknown]", "");
     out.unmapped = true;
+    out.range = {lookup, lookup};
     return out;
   }
   Resolution out = resolve_mapped(life, *range, query, lookup);
   out.unmapped = unmapped;
+  if (unmapped) out.range = {lookup, lookup};
   out.location.ip = query.ip;
   return out;
 }
 
 Resolution Resolver::resolve_mapped(ProcessLife& life, const MappedRange& mapped,
                                     const AddressQuery& query, uint64_t lookup) {
+  AddressRange reach{mapped.start, mapped.end - 1};
+  // Lines and maps by hand have answers of their own for each address.
+  if (any_offline_ || options_.lines) reach.narrow(lookup, lookup);
+  Resolution out = resolve_in(life, mapped, query, lookup, reach);
+  out.range = reach;
+  return out;
+}
+
+Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
+                                const AddressQuery& query, uint64_t lookup, AddressRange& reach) {
   const MappedRange* range = &mapped;
   const MappedFileInfo& info = context_.files.info(range->file);
   Resolution out;
   uint64_t until = kForever;  // what no timed source names may get a body later
   const bool memory = is_jit_memory(info.kind);
-  if (auto answer = ask_timed(life, *range, lookup, query.time, until)) {
+  if (auto answer = ask_timed(life, *range, lookup, query.time, until, reach)) {
     take_jit_answer(out, life, *answer, *range, lookup, query);
     return out;
   }
@@ -308,7 +340,7 @@ Resolution Resolver::resolve_mapped(ProcessLife& life, const MappedRange& mapped
   const bool special = info.kind == MappingKind::vsyscall || info.kind == MappingKind::kernel;
   if (!memory && !special) {
     out.valid_from = until == kForever ? 0 : query.time;
-    if (resolve_elf(out, *range, query, lookup, reason)) {
+    if (resolve_elf(out, *range, query, lookup, reason, reach)) {
       out.valid_until = until;
       return out;
     }
@@ -338,7 +370,7 @@ Resolution Resolver::resolve_mapped(ProcessLife& life, const MappedRange& mapped
     out.valid_until = until;
     return out;
   }
-  if (auto answer = ask_untimed(life, *range, lookup)) {
+  if (auto answer = ask_untimed(life, *range, lookup, reach)) {
     take_jit_answer(out, life, *answer, *range, lookup, query);
     out.valid_from = until == kForever ? 0 : query.time;
     out.valid_until = until;

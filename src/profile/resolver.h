@@ -36,6 +36,10 @@ struct Resolution {
   uint64_t valid_from = 0;
   uint64_t valid_until = kForever;
   bool unmapped = false;  // holds until the process maps something
+  // Addresses (of calls, for return addresses) for which the same holds: frame and file are the
+  // same, shown_ip and symbol_offset go in step with ip (the offset of what has no symbol is 0).
+  AddressRange range;
+  bool named = false;  // symbol_offset is one
 };
 
 struct AddressQuery {
@@ -95,12 +99,14 @@ class Resolver {
   Resolution resolve_user(ProcessLife& life, const AddressQuery& query);
   Resolution resolve_mapped(ProcessLife& life, const MappedRange& mapped, const AddressQuery& query,
                             uint64_t lookup);
+  Resolution resolve_in(ProcessLife& life, const MappedRange& mapped, const AddressQuery& query,
+                        uint64_t lookup, AddressRange& reach);
   bool resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
-                   uint64_t lookup, std::string& reason);
+                   uint64_t lookup, std::string& reason, AddressRange& reach);
   std::optional<JitAnswer> ask_timed(ProcessLife& life, const MappedRange& range, uint64_t address,
-                                     uint64_t time, uint64_t& until);
+                                     uint64_t time, uint64_t& until, AddressRange& reach);
   std::optional<JitAnswer> ask_untimed(ProcessLife& life, const MappedRange& range,
-                                       uint64_t address);
+                                       uint64_t address, AddressRange& reach);
   void take_jit_answer(Resolution& out, const ProcessLife& life, JitAnswer& answer,
                        const MappedRange& range, uint64_t lookup, const AddressQuery& query);
   Made make_jit_frame(const ProcessLife& life, JitAnswer& answer, const MappedRange& range,
@@ -141,6 +147,7 @@ class Resolver {
   std::string recorded_text_name_;
   std::map<uint64_t, BpfSymbol> bpf_;  // by start
   std::unique_ptr<OfflineImages> offline_;
+  bool any_offline_ = false;
 };
 
 }  // namespace jitscope

@@ -28,21 +28,22 @@ perfdata::CpuMode mode_of_marker(uint64_t marker, perfdata::CpuMode before) {
   }
 }
 
-// How many entries at the end (the root's side) two chains share, such that each shared entry means
-// the same in both: all lie behind the last marker of each, and are return addresses in both.
-size_t shared_tail(std::span<const uint64_t> now, std::span<const uint64_t> before) {
+// How many entries at the root's side two chains share, such that each shared entry means the same
+// in both: all lie behind the last marker of each, and are return addresses in both. `now` is leaf
+// first, `before` root first.
+size_t shared_root(std::span<const uint64_t> now, std::span<const uint64_t> before) {
   const size_t most = std::min(now.size(), before.size());
   size_t count = 0;
   while (count < most) {
     const uint64_t value = now[now.size() - 1 - count];
-    if (value != before[before.size() - 1 - count] || is_marker(value)) break;
+    if (value != before[count] || is_marker(value)) break;
     ++count;
   }
-  const auto first_after_marker = [count](std::span<const uint64_t> chain) {
-    return count == chain.size() || is_marker(chain[chain.size() - 1 - count]);
-  };
   // The leaf-most shared one is an exact address in one of them; the next is a caller in both.
-  if (count > 0 && (first_after_marker(now) || first_after_marker(before))) --count;
+  if (count > 0 && (count == now.size() || is_marker(now[now.size() - 1 - count]) ||
+                    count == before.size() || is_marker(before[count]))) {
+    --count;
+  }
   return count;
 }
 
@@ -50,6 +51,14 @@ size_t shared_tail(std::span<const uint64_t> now, std::span<const uint64_t> befo
 uint64_t last_marker(std::span<const uint64_t> chain, size_t behind) {
   for (size_t i = chain.size() - behind; i-- > 0;) {
     if (is_marker(chain[i])) return chain[i];
+  }
+  return 0;
+}
+
+// The same of a chain that is root first.
+uint64_t first_marker(std::span<const uint64_t> chain, size_t from) {
+  for (const uint64_t value : chain.subspan(from)) {
+    if (is_marker(value)) return value;
   }
   return 0;
 }
@@ -101,6 +110,7 @@ Status Session::prepare(const std::string& path) {
 
 Status Session::run(SampleConsumer& consumer) {
   consumer_ = &consumer;
+  addresses_ = consumer.wants_addresses();
   return reader_->read(*this);
 }
 
@@ -119,34 +129,61 @@ bool Session::on_record(const perfdata::Record& record) {
   return consumer_->on_record(record);
 }
 
+AnswerCache& Session::cache_of(ProcessLife& life, perfdata::CpuMode mode) {
+  return mode == perfdata::CpuMode::user ? *life.cache : others_[static_cast<size_t>(mode)];
+}
+
+// The code that the address lies in.
+uint32_t Session::span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query) {
+  const uint64_t address = query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
+  const auto holds = [&](uint32_t id) {
+    return spans_[id].holds(address, query.time, life.space.growth());
+  };
+  const uint32_t found = known.find(address, holds);
+  if (found != CodeSpans::kNone) return found;
+  const uint32_t around = known.around(address);
+  if (around != CodeSpans::kNone && holds(around)) {
+    known.add(address, around, spans_[around]);
+    return around;
+  }
+  const Resolution resolution = resolver_->resolve(life, query);
+  const CodeSpan fresh(resolution, resolution.unmapped ? life.space.growth() : 0);
+  // What is asked again is mostly answered as before.
+  uint32_t id = known.find(address, [&](uint32_t other) { return spans_[other].same_code(fresh); });
+  if (id == CodeSpans::kNone) {
+    id = static_cast<uint32_t>(spans_.size());
+    spans_.push_back(fresh);
+  } else {
+    spans_[id].limits = fresh.limits;
+  }
+  known.add(address, id, fresh);
+  return id;
+}
+
 LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
   ProcessLife& life = *thread.process;
-  const bool kernel = query.mode != perfdata::CpuMode::user;
-  AddressCache& cache = kernel ? kernel_cache_ : *life.cache;
-  AddressCache::Entry& entry = cache.at(query.ip, query.caller);
-  if (entry.location != AddressCache::kNone) {
-    if (entry.unlimited()) return entry.location;
-    const AddressCache::Limits& limits = cache.limits(entry);
-    if (query.time >= limits.from && query.time < limits.until &&
-        (limits.growth == 0 || limits.growth == life.space.growth())) {
-      thread.valid_from = std::max(thread.valid_from, limits.from);
-      thread.valid_until = std::min(thread.valid_until, limits.until);
-      if (limits.growth != 0) thread.growth = limits.growth;
-      return entry.location;
-    }
-  }
-  Resolution resolution = resolver_->resolve(life, query);
+  AnswerCache& cache = cache_of(life, query.mode);
+  AddressCache::Entry& entry = cache.addresses.at(query.ip, query.caller);
   AddressCache::Limits limits;
-  limits.from = resolution.valid_from;
-  limits.until = resolution.valid_until;
-  limits.growth = resolution.unmapped ? life.space.growth() : 0;
   LocationId id = entry.location;
-  // What is asked again is mostly answered as before.
-  if (id == AddressCache::kNone || locations_[id] != resolution.location) {
-    id = static_cast<LocationId>(locations_.size());
-    locations_.push_back(std::move(resolution.location));
+  bool known = id != AddressCache::kNone;
+  if (known) {
+    if (entry.unlimited()) return id;
+    limits = cache.addresses.limits(entry);
+    known = query.time >= limits.from && query.time < limits.until &&
+            (limits.growth == 0 || limits.growth == life.space.growth());
   }
-  cache.set(entry, query.ip, query.caller, id, limits);
+  if (!known) {
+    const uint32_t span = span_of(cache.spans, life, query);
+    limits = spans_[span].limits;
+    if (!addresses_) {
+      id = span;
+    } else if (id == AddressCache::kNone || location(id) != spans_[span].at(query.ip)) {
+      id = static_cast<LocationId>(places_.size());
+      places_.push_back({query.ip, span});
+    }
+    cache.addresses.set(entry, query.ip, query.caller, id, limits);
+  }
   thread.valid_from = std::max(thread.valid_from, limits.from);
   thread.valid_until = std::min(thread.valid_until, limits.until);
   if (limits.growth != 0) thread.growth = limits.growth;
@@ -158,7 +195,9 @@ void Session::resolve_leaf(ThreadState& thread, const perfdata::Sample& sample) 
   query.ip = sample.ip;
   query.mode = sample.mode;
   query.time = sample.head.time;
-  thread.locations.assign(1, locate(thread, query));
+  thread.locations.assign(
+      1, addresses_ ? locate(thread, query)
+                    : span_of(cache_of(*thread.process, query.mode).spans, *thread.process, query));
   thread.of_process = nullptr;
 }
 
@@ -171,24 +210,32 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
       thread.kernel_generation == kernel_generation_ &&
       (thread.growth == 0 || thread.growth == life->space.growth()) && time >= thread.valid_from &&
       time < thread.valid_until) {
-    shared = shared_tail(chain, thread.chain);
-    if (shared != 0 && last_marker(chain, shared) != last_marker(thread.chain, shared)) shared = 0;
+    shared = shared_root(chain, thread.chain);
+    if (shared != 0 && last_marker(chain, shared) != first_marker(thread.chain, shared)) shared = 0;
   }
   if (shared == 0) {
     thread.valid_from = 0;
     thread.valid_until = kForever;
     thread.growth = 0;
   }
-  thread.locations.resize(shared);
-  fresh_.clear();
+  AddressCache& cache = life->cache->addresses;
+  const std::span<const uint64_t> fresh = chain.first(chain.size() - shared);
+  size_t markers = 0;
+  for (const uint64_t value : fresh) {
+    cache.prefetch(value, true);
+    markers += is_marker(value) ? 1 : 0;
+  }
+  thread.chain.resize(chain.size());
+  thread.locations.resize(chain.size() - markers);
+  // From the leaf's side, so from the back.
+  uint64_t* keep = thread.chain.data() + chain.size();
+  LocationId* out = thread.locations.data() + thread.locations.size();
   AddressQuery query;
   query.mode = sample.mode;
   query.time = time;
-  for (const uint64_t value : chain.first(chain.size() - shared)) {
-    thread.process->cache->prefetch(value, true);
-  }
   bool exact = true;  // the first address behind a marker is where the code was interrupted
-  for (const uint64_t value : chain.first(chain.size() - shared)) {
+  for (const uint64_t value : fresh) {
+    *--keep = value;
     if (is_marker(value)) {
       query.mode = mode_of_marker(value, query.mode);
       exact = true;
@@ -198,16 +245,14 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
     query.caller = !exact;
     exact = false;
     if (query.mode == perfdata::CpuMode::user) {
-      const AddressCache::Entry& known = thread.process->cache->at(value, query.caller);
+      const AddressCache::Entry& known = cache.at(value, query.caller);
       if (known.location != AddressCache::kNone && known.unlimited()) {
-        fresh_.push_back(known.location);
+        *--out = known.location;
         continue;
       }
     }
-    fresh_.push_back(locate(thread, query));
+    *--out = locate(thread, query);
   }
-  thread.locations.insert(thread.locations.end(), fresh_.rbegin(), fresh_.rend());
-  thread.chain.assign(chain.begin(), chain.end());
   thread.of_process = life;
   thread.generation = life->space.generation();
   thread.kernel_generation = kernel_generation_;
@@ -225,9 +270,9 @@ bool Session::on_sample(const perfdata::Sample& sample) {
     thread.process = processes_->process(thread.pid);
   }
   ProcessLife& life = *thread.process;
-  if (life.cache == nullptr) life.cache = std::make_unique<AddressCache>();
+  if (life.cache == nullptr) life.cache = std::make_unique<AnswerCache>();
   life.cache->keep_for(life.space.generation());
-  kernel_cache_.keep_for(kernel_generation_);
+  for (AnswerCache& cache : others_) cache.keep_for(kernel_generation_);
   const bool callchain = !sample.callchain.empty();
   size_t shared = 0;
   if (callchain && !options_.leaf_only) {

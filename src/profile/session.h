@@ -5,6 +5,7 @@
 // for, and a stack shares its root side with the one before of the same thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,7 +14,7 @@
 #include <vector>
 
 #include "formats/perfdata/reader.h"
-#include "profile/address_cache.h"
+#include "profile/answer_cache.h"
 #include "profile/jit_sources.h"
 #include "profile/naming_options.h"
 #include "profile/processes.h"
@@ -38,6 +39,9 @@ class SampleConsumer {
   virtual ~SampleConsumer() = default;
   // False ends the reading.
   virtual bool on_sample(const ResolvedSample& sample) = 0;
+  // Whether a location is to tell one address from another: if not, all addresses of a function may
+  // be one, with an ip of 0, which is faster.
+  [[nodiscard]] virtual bool wants_addresses() const { return true; }
   // Anything else, after the session has taken it in.
   virtual bool on_record(const perfdata::Record& /*record*/) { return true; }
 };
@@ -63,8 +67,13 @@ class Session : private perfdata::Handler {
   [[nodiscard]] MappedFiles& files() { return *files_; }
   [[nodiscard]] Processes& processes() { return *processes_; }
   [[nodiscard]] const SourceContext& sources() const { return *context_; }
-  [[nodiscard]] const Location& location(LocationId id) const { return locations_[id]; }
-  [[nodiscard]] size_t location_count() const { return locations_.size(); }
+  [[nodiscard]] Location location(LocationId id) const {
+    if (!addresses_) return spans_[id].at(0);
+    return spans_[places_[id].span].at(places_[id].ip);
+  }
+  [[nodiscard]] size_t location_count() const {
+    return addresses_ ? places_.size() : spans_.size();
+  }
   [[nodiscard]] const Diagnostics& diagnostics() const { return reader_->diagnostics(); }
   [[nodiscard]] uint64_t samples() const { return samples_; }
   [[nodiscard]] uint64_t lost() const { return lost_; }
@@ -78,6 +87,8 @@ class Session : private perfdata::Handler {
   Status prepare(const std::string& path);
   bool on_sample(const perfdata::Sample& sample) override;
   bool on_record(const perfdata::Record& record) override;
+  AnswerCache& cache_of(ProcessLife& life, perfdata::CpuMode mode);
+  uint32_t span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query);
   LocationId locate(ThreadState& thread, const AddressQuery& query);
   size_t resolve_stack(ThreadState& thread, const perfdata::Sample& sample);
   void resolve_leaf(ThreadState& thread, const perfdata::Sample& sample);
@@ -91,10 +102,16 @@ class Session : private perfdata::Handler {
   std::unique_ptr<DumpCache> dumps_;
   std::unique_ptr<SourceContext> context_;
   std::unique_ptr<Resolver> resolver_;
-  std::vector<Location> locations_;
-  AddressCache kernel_cache_;
+  // Locations are places when the consumer wants addresses, else spans.
+  struct Place {
+    uint64_t ip = 0;
+    uint32_t span = 0;
+  };
+  bool addresses_ = true;
+  std::vector<CodeSpan> spans_;
+  LargeVector<Place> places_;
+  std::array<AnswerCache, 6> others_;  // by mode: code that is no process's own
   uint32_t kernel_generation_ = 0;
-  std::vector<LocationId> fresh_;
   SampleConsumer* consumer_ = nullptr;
   uint64_t samples_ = 0;
   uint64_t lost_ = 0;

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
 #include "render/json.h"
 
 namespace jitscope {
@@ -9,6 +14,42 @@ namespace {
 
 double percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Processes of one name that lack the same are one entry: servers fork, builds start hundreds.
+struct Entry {
+  const Complaint* first = nullptr;  // that with most samples
+  std::vector<uint32_t> pids;
+  uint64_t leaf_samples = 0;
+  uint64_t frames = 0;
+};
+
+std::vector<Entry> entries_of(const std::vector<Complaint>& complaints) {
+  std::vector<Entry> entries;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, size_t> known;
+  for (const Complaint& complaint : complaints) {
+    const auto [it, added] =
+        known.try_emplace({complaint.process, complaint.reason, complaint.advice}, entries.size());
+    if (added) entries.push_back({&complaint, {}, 0, 0});
+    Entry& entry = entries[it->second];
+    entry.pids.push_back(complaint.pid);
+    entry.leaf_samples += complaint.leaf_samples;
+    entry.frames += complaint.frames;
+  }
+  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
+    return std::tie(a.leaf_samples, a.frames) > std::tie(b.leaf_samples, b.frames);
+  });
+  return entries;
+}
+
+std::string pids_text(const std::vector<uint32_t>& pids) {
+  constexpr size_t most = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(most, pids.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", pids[i]);
+  }
+  if (pids.size() > most) text += fmt::format(" and {} more", pids.size() - most);
+  return text;
 }
 
 }  // namespace
@@ -23,9 +64,10 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   if (!diagnosis.complaints.empty()) {
     out += fmt::format("\n{:>9} {:>10}  {}\n", "leaves", "frames", "process: reason");
   }
-  for (const Complaint& complaint : diagnosis.complaints) {
-    out += fmt::format("{:>9} {:>10}  {} {}: {}\n", complaint.leaf_samples, complaint.frames,
-                       printable(complaint.process), complaint.pid, complaint.reason);
+  for (const Entry& entry : entries_of(diagnosis.complaints)) {
+    const Complaint& complaint = *entry.first;
+    out += fmt::format("{:>9} {:>10}  {} {}: {}\n", entry.leaf_samples, entry.frames,
+                       printable(complaint.process), pids_text(entry.pids), complaint.reason);
     if (!complaint.example.empty()) {
       out += fmt::format("{:>22} e.g. {}\n", "", printable(complaint.example));
     }

@@ -91,6 +91,6 @@ struct ReportTextOptions {
 [[nodiscard]] std::vector<std::string> report_row_texts(const Report& report, size_t count);
 
 // {"type":"profile",...} and one {"type":"row",...} a line; numbers of rows count samples.
-[[nodiscard]] std::string report_json(const Report& report);
+[[nodiscard]] std::string report_json(const Report& report, const ReportTextOptions& options = {});
 
 }  // namespace jitscope

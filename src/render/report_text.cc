@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <ranges>
+#include <span>
 
 #include "base/utf8.h"
 #include "render/json.h"
@@ -130,7 +131,14 @@ std::string report_header_text(const Report& report) {
                                 report.sum.samples, printable(report.event.name), report.sum.weight,
                                 report.event.unit == "nanoseconds" ? " ns" : "");
   if (report.samples != report.sum.samples) {
+    std::string others;
+    for (const EventName& event : report.events) {
+      if (event.name == report.event.name) continue;
+      if (!others.empty()) others += ", ";
+      others += event.name;
+    }
     out += fmt::format("# Samples of all events: {}\n", report.samples);
+    if (!others.empty()) out += fmt::format("# Other events (--event): {}\n", printable(others));
   }
   out += fmt::format("# Lost: {}\n#\n", report.lost);
   Table(report).append_title(out);
@@ -168,7 +176,7 @@ std::string report_text(const Report& report, const ReportTextOptions& options) 
   return out;
 }
 
-std::string report_json(const Report& report) {
+std::string report_json(const Report& report, const ReportTextOptions& options) {
   JsonObject head("profile");
   head.raw("events", json_array(report.events,
                                 [](const EventName& event) {
@@ -185,7 +193,11 @@ std::string report_json(const Report& report) {
   std::string out = head.str() + "\n";
   const bool process = has(report, ReportKey::process);
   const bool thread = has(report, ReportKey::thread);
-  for (const ReportRow& row : report.rows) {
+  const Measure measure = report.options.measure;
+  for (const ReportRow& row :
+       std::span(report.rows).first(std::min(options.max_rows, report.rows.size()))) {
+    const ReportCount& count = report.options.children ? row.total : row.self;
+    if (percent(count.of(measure), report.sum.of(measure)) < options.min_percent) break;
     JsonObject line("row");
     line.text("method", row.frame.method)
         .text("raw", row.frame.raw)

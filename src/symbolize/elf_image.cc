@@ -174,6 +174,29 @@ std::optional<SymbolHit> ElfImage::symbol_at(uint64_t address) const {
   return state_->table.at(address);
 }
 
+void ElfImage::narrow(uint64_t file_offset, uint64_t& low, uint64_t& high) const {
+  for (const Segment& place : state_->places) {
+    if (place.file_size == 0) continue;
+    const uint64_t last = place.offset + (place.file_size - 1);
+    if (file_offset < place.offset) {
+      high = std::min(high, place.offset - 1);  // of segments that overlap the first one answers
+    } else if (file_offset > last) {
+      low = std::max(low, last + 1);
+    } else {
+      low = std::max(low, place.offset);
+      high = std::min(high, last);
+      const uint64_t bias = place.address - place.offset;
+      uint64_t first_address = 0;
+      uint64_t last_address = UINT64_MAX;
+      state_->table.narrow(file_offset + bias, first_address, last_address);
+      const uint64_t address = file_offset + bias;
+      low = std::max(low, file_offset - std::min(address - first_address, file_offset));
+      high = std::min(high, file_offset + std::min(last_address - address, UINT64_MAX - file_offset));
+      return;
+    }
+  }
+}
+
 std::vector<SourceFrame> ElfImage::source_frames(uint64_t address) const {
   DwarfFrames* frames = state_->debug_information();
   if (frames == nullptr) return {};

@@ -73,6 +73,9 @@ class ElfImage {
   // The virtual address (as in the program headers) of a file offset in a loaded segment.
   [[nodiscard]] std::optional<uint64_t> address_of_offset(uint64_t file_offset) const;
   [[nodiscard]] std::optional<SymbolHit> symbol_at(uint64_t address) const;
+  // Narrows [low, high] around a file offset in a loaded segment to where both of the above answer
+  // alike: addresses in step with offsets, and the same symbol or none.
+  void narrow(uint64_t file_offset, uint64_t& low, uint64_t& high) const;
   // Lines and inlined functions from DWARF, innermost first; empty without debug information.
   [[nodiscard]] std::vector<SourceFrame> source_frames(uint64_t address) const;
 

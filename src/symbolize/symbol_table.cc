@@ -192,4 +192,10 @@ std::optional<SymbolHit> SymbolTable::at(uint64_t address) {
   return SymbolHit{name.readable, name.raw, group.start, group.end - group.start, name.code};
 }
 
+void SymbolTable::narrow(uint64_t address, uint64_t& low, uint64_t& high) const {
+  const auto after = std::ranges::upper_bound(pieces_, address, {}, &Piece::start);
+  if (after != pieces_.begin()) low = std::max(low, std::prev(after)->start);
+  if (after != pieces_.end()) high = std::min(high, after->start - 1);
+}
+
 }  // namespace jitscope

@@ -34,6 +34,8 @@ class SymbolTable {
 
   [[nodiscard]] bool has_code() const { return has_code_; }  // functions, not only stubs
   [[nodiscard]] std::optional<SymbolHit> at(uint64_t address);
+  // Narrows [low, high] around the address to where at() has the same answer.
+  void narrow(uint64_t address, uint64_t& low, uint64_t& high) const;
 
  private:
   struct Symbol {

@@ -51,11 +51,12 @@ std::optional<PerfMapIndex::Line> PerfMapIndex::line_at(uint64_t address) const 
   const PerfMapTable& table = state_->table;
   if (const auto holders = state_->overlaps.at(address)) {
     const PerfMapTable::Position line = holders->lines.front();
-    return Line{table.address(line), line, holders->names > 1};
+    return Line{table.address(line), line, holders->names > 1, holders->low, holders->high};
   }
   const auto line = table.at_or_before(address);
   if (!line || address - table.address(*line) >= table.size_of(*line)) return std::nullopt;
-  return Line{table.address(*line), *line, false};
+  const uint64_t start = table.address(*line);
+  return Line{start, *line, false, start, start + (table.size_of(*line) - 1)};
 }
 
 uint64_t PerfMapIndex::lines() const {

@@ -61,6 +61,9 @@ class PerfMapIndex {
     uint64_t start = 0;
     uint64_t position = 0;  // tells lines apart
     bool ambiguous = false;
+    // The answer is the same for every address in [low, high].
+    uint64_t low = 0;
+    uint64_t high = 0;
   };
   [[nodiscard]] std::optional<Line> line_at(uint64_t address) const;
   // Lines seen, good or bad.

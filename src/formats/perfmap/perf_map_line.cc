@@ -69,6 +69,8 @@ std::string_view to_string(PerfMapFault fault) {
       return "perf map line without a name";
     case PerfMapFault::leaves_address_space:
       return "perf map line whose range leaves the address space";
+    case PerfMapFault::too_large:
+      return "perf map line of an impossible size";
   }
   return "";
 }
@@ -94,6 +96,7 @@ PerfMapFault parse_perf_map_line(std::string_view line, PerfMapFields& out) {
     out = {*address, *size, rest};
   }
   if (!checked_add(out.address, out.size)) return PerfMapFault::leaves_address_space;
+  if (out.size > kLargestPerfMapBody) return PerfMapFault::too_large;
   return PerfMapFault::none;
 }
 

@@ -15,7 +15,7 @@ inline constexpr uint64_t kLargestPerfMapBody = 2ULL << 30U;
 
 struct PerfMapFields {
   uint64_t address = 0;
-  uint64_t size = 0;      // may be 0; address + size does not overflow
+  uint64_t size = 0;      // may be 0, at most kLargestPerfMapBody; the range does not wrap
   std::string_view name;  // never empty; of the line
 };
 
@@ -27,6 +27,7 @@ enum class PerfMapFault : uint8_t {
   no_size,
   no_name,
   leaves_address_space,
+  too_large,  // it would put its name on everything that no other line holds
 };
 // As a kind of damage: "perf map line without a size".
 [[nodiscard]] std::string_view to_string(PerfMapFault fault);

@@ -119,7 +119,9 @@ std::optional<PerfMapOverlaps::Holders> PerfMapOverlaps::at(uint64_t address) co
                         : segments_.begin() + static_cast<ptrdiff_t>(cluster->first_segment);
   const auto segment = std::ranges::upper_bound(first, last, address, {}, &Segment::low) - 1;
   const size_t count = (segment + 1)->first_line - segment->first_line;
-  return Holders{std::span(lines_).subspan(segment->first_line, count), segment->names};
+  const uint64_t end = segment + 1 == last ? (cluster - 1)->high : (segment + 1)->low;
+  return Holders{std::span(lines_).subspan(segment->first_line, count), segment->names,
+                 segment->low, end - 1};
 }
 
 }  // namespace jitscope

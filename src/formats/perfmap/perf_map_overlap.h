@@ -23,6 +23,9 @@ class PerfMapOverlaps {
     // The last line of each name, later lines first, up to kMostCandidates.
     std::span<const PerfMapTable::Position> lines;
     uint64_t names = 0;
+    // The same for every address in [low, high].
+    uint64_t low = 0;
+    uint64_t high = 0;
   };
   // Nothing when no cluster holds the address: at most one line does.
   [[nodiscard]] std::optional<Holders> at(uint64_t address) const;

@@ -139,10 +139,6 @@ Status PerfMapTable::scan(Diagnostics& diagnostics, const PerfMapIndexOptions& o
         damaged(fault, line);
       } else if (fields.size == 0) {
         if (options.marker) options.marker(fields.address, fields.name);
-      } else if (fields.size > kLargestPerfMapBody) {
-        // It would put its name on everything that no other line holds.
-        diagnostics.note("perf map line of an impossible size",
-                         source_->where() + ": " + shown_perf_map_line(line));
       } else if (!take(offset, fields)) {
         diagnostics.note("perf map that is too large: the rest is not read", source_->where());
         sort_rows();

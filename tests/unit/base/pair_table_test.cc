@@ -13,8 +13,8 @@ TEST(PairTable, AgreesWithAMap) {
   PairTable table;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> model;
   for (uint32_t i = 0; i < 50'000; ++i) {
-    const uint32_t first = random() % 300;
-    const uint32_t second = random() % 300;
+    const auto first = static_cast<uint32_t>(random() % 300);
+    const auto second = static_cast<uint32_t>(random() % 300);
     uint32_t& value = table(first, second);
     const auto found = model.find({first, second});
     if (found == model.end()) {
