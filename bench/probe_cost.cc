@@ -145,7 +145,7 @@ class Bench {
 };
 
 Status Bench::prepare() {
-  SessionOptions options;
+  BpfSessionOptions options;
   options.events = false;
   JITSCOPE_ASSIGN(counting_, BpfSession::open(process_, options));
   options.events = true;

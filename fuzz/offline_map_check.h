@@ -37,7 +37,7 @@ inline std::string_view check_offline_map(std::span<const std::byte> bytes) {
                                     base, diagnostics);
   if (!map) return map.error().kind == ErrorKind::damaged ? "" : "an unexpected error";
   if (base && (*map)->base() != *base) return "not the base that was asked for";
-  const ImageIdentity& identity = (*map)->identity();
+  const MappedImageIdentity& identity = (*map)->identity();
   if (identity_conflict(identity, identity)) return "an identity that conflicts with itself";
   if (identity.guid && normal_guid(*identity.guid) != identity.guid) return "an odd guid";
   const ImageMapping mapping{0x7f0000001000, 0x1000, 0x7f0000000000};

@@ -24,11 +24,13 @@ class LargePages {
   T* allocate(size_t count) {
     if (count > SIZE_MAX / 2 / sizeof(T)) throw std::bad_array_new_length();
     const size_t bytes = count * sizeof(T);
-    if (bytes < kLarge) return static_cast<T*>(::operator new(bytes));
+    if (bytes < kLarge) {
+      return static_cast<T*>(::operator new(bytes, std::align_val_t(alignof(T))));
+    }
     // A page more than needed, so that it can begin at the start of one.
     const size_t size = rounded(bytes);
-    void* got = ::mmap(nullptr, size + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                       -1, 0);
+    void* got =
+        ::mmap(nullptr, size + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (got == MAP_FAILED) throw std::bad_alloc();
     const auto address = reinterpret_cast<uintptr_t>(got);
     auto* const start = static_cast<std::byte*>(got) + (kPage - address % kPage) % kPage;
@@ -41,7 +43,7 @@ class LargePages {
   void deallocate(T* place, size_t count) {
     const size_t bytes = count * sizeof(T);
     if (bytes < kLarge) {
-      ::operator delete(place);
+      ::operator delete(place, std::align_val_t(alignof(T)));
     } else {
       ::munmap(static_cast<void*>(place), rounded(bytes));
     }

@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "base/large_pages.h"
 
 namespace jitscope {
 
@@ -45,13 +46,13 @@ class PairTable {
     return i;
   }
   void grow() {
-    std::vector<Slot> old(slots_.empty() ? 1024 : slots_.size() * 2);
+    LargeVector<Slot> old(slots_.empty() ? 1024 : slots_.size() * 2);
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.value != kNone) slots_[find(slot.key)] = slot;
     }
   }
-  std::vector<Slot> slots_;
+  LargeVector<Slot> slots_;
   size_t used_ = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/byte_cursor.h"
 #include "cli/command.h"
+#include "profile/doctor.h"
 
 namespace jitscope {
 
@@ -90,6 +91,14 @@ Result<std::unique_ptr<Session>> open_session(const std::string& path,
     session.error().hint =
         "record one with `jitscope record` or `perf record`, or name it: -i FILE";
   }
+  if (!session && session.error().kind == ErrorKind::not_permitted &&
+      session.error().hint.empty()) {
+    session.error().hint = "a recording is for its owner alone: read it as that user, or chown it";
+  }
+  struct stat status = {};
+  if (!session && ::stat((path + "/data").c_str(), &status) == 0) {
+    session.error().hint = "what `perf record --threads` writes is not read: record without it";
+  }
   return session;
 }
 
@@ -105,6 +114,9 @@ Result<uint32_t> event_number(const Profile& profile, const std::string& name) {
 
 void report_session(const Session& session) {
   if (session.samples() == 0) report_note(std::string(kNoSamples));
+  if (const std::string unread = unread_stacks(session.header()); !unread.empty()) {
+    report_note(unread);
+  }
   for (const Diagnostics::Entry& entry : session.diagnostics().entries()) {
     report_note(fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
   }

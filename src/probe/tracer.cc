@@ -129,7 +129,7 @@ Status LiveTracer::begin() {
   JITSCOPE_TRY(tracker_.start(start_.notes));
   JITSCOPE_ASSIGN(BodyTracker::Change change, tracker_.look());
   JITSCOPE_TRY(refuse_too_many_breakpoints(change));
-  SessionOptions session_options;
+  BpfSessionOptions session_options;
   session_options.events = options_.events;
   session_options.stacks = options_.stacks;
   JITSCOPE_ASSIGN(session_, BpfSession::open(process_, session_options));

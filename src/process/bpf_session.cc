@@ -24,7 +24,7 @@ constexpr uint64_t initial_pid_namespace_inode = 0xeffffffcU;  // PROC_PID_INIT_
 
 class Session final : public BpfSession {
  public:
-  Session(pid_t pid, const SessionOptions& options) : pid_(pid), options_(options) {}
+  Session(pid_t pid, const BpfSessionOptions& options) : pid_(pid), options_(options) {}
 
   ~Session() override {
     sites_.clear();
@@ -203,7 +203,7 @@ class Session final : public BpfSession {
   }
 
   pid_t pid_;
-  SessionOptions options_;
+  BpfSessionOptions options_;
   probe_bpf* object_ = nullptr;
   ring_buffer* ring_ = nullptr;
   int cpus_ = 1;
@@ -216,7 +216,7 @@ class Session final : public BpfSession {
 }  // namespace
 
 Result<std::unique_ptr<BpfSession>> BpfSession::open(const Process& process,
-                                                     const SessionOptions& options) {
+                                                     const BpfSessionOptions& options) {
   auto session = std::make_unique<Session>(process.pid(), options);
   JITSCOPE_TRY(session->start());
   return session;

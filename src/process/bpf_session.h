@@ -25,7 +25,7 @@ struct jitscope_call;  // probe_shared.h
 
 namespace jitscope {
 
-struct SessionOptions {
+struct BpfSessionOptions {
   bool events = true;   // send each hit, not only count it
   bool stacks = false;  // with the top of the user stack
   uint32_t max_sites = 16384;
@@ -66,7 +66,7 @@ struct CallEvent {
 class BpfSession {
  public:
   static Result<std::unique_ptr<BpfSession>> open(const Process& process,
-                                                  const SessionOptions& options);
+                                                  const BpfSessionOptions& options);
   virtual ~BpfSession() = default;
 
   // `file` as this process sees it. All or none.

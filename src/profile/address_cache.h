@@ -1,13 +1,14 @@
-// AddressCache: answers for addresses of one process, with the time they hold for.
+// AddressCache: answers for addresses of one process.
 //
-// This is asked for every frame of a recording, so what it looks at first is small: 16 bytes an
-// address, open addressing. Most answers hold as long as the mappings stay what they are; limits of
-// the others lie beside it. When mappings change, everything is forgotten.
+// This is asked for every frame of a recording and waits for memory most of the time, so addresses
+// are kept in buckets of one cache line, which are compared without a branch. When mappings change,
+// everything is forgotten.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/large_pages.h"
 
@@ -16,85 +17,80 @@ namespace jitscope {
 class AddressCache {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-
-  // When an answer holds.
-  struct Limits {
-    uint64_t from = 0;  // in [from, until)
-    uint64_t until = UINT64_MAX;
-    uint32_t growth = 0;  // and only as long as nothing is mapped anew; 0: no matter
-    bool operator==(const Limits&) const = default;
-  };
   struct Entry {
-    uint64_t ip = 0;
     uint32_t location = kNone;
-    uint32_t limits = 0;  // number of its limits << 1, and whether ip is a return address
-    [[nodiscard]] bool unlimited() const { return limits < 2; }
+    uint32_t note = 0;  // the user's
   };
 
-  AddressCache() : entries_(kFirstSize), limits_(1) {}
+  AddressCache() : buckets_(kFirstSize) {}
 
   // Answers were given for another generation of the mappings: they no longer hold.
   void keep_for(uint32_t generation) {
     if (generation == generation_) return;
     generation_ = generation;
     if (used_ == 0) return;
-    entries_ = LargeVector<Entry>(kFirstSize);
-    limits_.assign(1, Limits{});
+    buckets_ = LargeVector<Bucket>(kFirstSize);
     used_ = 0;
   }
 
-  void prefetch(uint64_t ip, bool caller) const {
-    __builtin_prefetch(&entries_[place(ip, caller)]);
+  void prefetch(uint64_t ip) const { __builtin_prefetch(&buckets_[place(ip)]); }
+  // The answer for an address; without location when there is none.
+  [[nodiscard]] Entry at(uint64_t ip) const {
+    const size_t mask = buckets_.size() - 1;
+    for (size_t i = place(ip);; i = (i + 1) & mask) {
+      const Bucket& bucket = buckets_[i];
+      if (const unsigned hits = bucket.hits(ip); hits != 0) {
+        return bucket.entries[static_cast<size_t>(std::countr_zero(hits))];
+      }
+      if (bucket.entries.back().location == kNone) return {};
+    }
   }
-  // The entry for the key: one with an answer, or with location kNone: then set() comes next.
-  [[nodiscard]] Entry& at(uint64_t ip, bool caller) {
-    const size_t mask = entries_.size() - 1;
-    for (size_t i = place(ip, caller);; i = (i + 1) & mask) {
-      Entry& entry = entries_[i];
-      if (entry.location == kNone ||
-          (entry.ip == ip && (entry.limits & 1U) == static_cast<uint32_t>(caller))) {
-        return entry;
+  void set(uint64_t ip, Entry entry) {
+    const size_t mask = buckets_.size() - 1;
+    for (size_t i = place(ip);; i = (i + 1) & mask) {
+      Bucket& bucket = buckets_[i];
+      for (size_t k = 0; k < kWays; ++k) {
+        const bool fresh = bucket.entries[k].location == kNone;
+        if (!fresh && bucket.ips[k] != ip) continue;
+        bucket.ips[k] = ip;
+        bucket.entries[k] = entry;
+        if (fresh && ++used_ > buckets_.size() * kWays * 5 / 8) grow();
+        return;
       }
     }
   }
-  [[nodiscard]] const Limits& limits(const Entry& entry) const {
-    return limits_[entry.limits >> 1U];
-  }
-  // Gives `entry` (of at(), for the same key) an answer. Entries move.
-  void set(Entry& entry, uint64_t ip, bool caller, uint32_t location, const Limits& limits) {
-    const bool fresh = entry.location == kNone;
-    uint32_t number = entry.limits >> 1U;
-    if (fresh) number = 0;
-    if (number != 0) {
-      limits_[number] = limits;
-    } else if (limits != Limits{}) {
-      number = static_cast<uint32_t>(limits_.size());
-      limits_.push_back(limits);
-    }
-    entry.limits = number << 1U | static_cast<uint32_t>(caller);
-    entry.ip = ip;
-    entry.location = location;
-    if (fresh && ++used_ * 2 > entries_.size()) grow();
-  }
 
  private:
-  static constexpr size_t kFirstSize = 256;
-  [[nodiscard]] size_t place(uint64_t ip, bool caller) const {
-    const uint64_t hash = (ip ^ (caller ? 0x5bd1e995ULL << 32U : 0)) * 0x9e3779b97f4a7c15ULL;
-    return static_cast<size_t>(hash >> 32U) & (entries_.size() - 1);
+  static constexpr size_t kFirstSize = 64;
+  static constexpr size_t kWays = 4;
+  // Filled from the front.
+  struct alignas(64) Bucket {
+    std::array<uint64_t, kWays> ips{};
+    std::array<Entry, kWays> entries{};
+    // A bit for each way that has the address.
+    [[nodiscard]] unsigned hits(uint64_t ip) const {
+      unsigned bits = 0;
+      for (unsigned k = 0; k < kWays; ++k) {
+        bits |= static_cast<unsigned>(ips[k] == ip && entries[k].location != kNone) << k;
+      }
+      return bits;
+    }
+  };
+  static_assert(sizeof(Bucket) == 64);
+  [[nodiscard]] size_t place(uint64_t ip) const {
+    return static_cast<size_t>((ip * 0x9e3779b97f4a7c15ULL) >> 32U) & (buckets_.size() - 1);
   }
   void grow() {
-    LargeVector<Entry> old(entries_.size() * 2);
-    old.swap(entries_);
-    for (const Entry& entry : old) {
-      if (entry.location == kNone) continue;
-      size_t i = place(entry.ip, (entry.limits & 1U) != 0);
-      while (entries_[i].location != kNone) i = (i + 1) & (entries_.size() - 1);
-      entries_[i] = entry;
+    LargeVector<Bucket> old(buckets_.size() * 2);
+    old.swap(buckets_);
+    used_ = 0;
+    for (const Bucket& bucket : old) {
+      for (size_t k = 0; k < kWays && bucket.entries[k].location != kNone; ++k) {
+        set(bucket.ips[k], bucket.entries[k]);
+      }
     }
   }
-  LargeVector<Entry> entries_;
-  std::vector<Limits> limits_;  // [0]: none
+  LargeVector<Bucket> buckets_;
   size_t used_ = 0;
   uint32_t generation_ = 0;
 };

@@ -8,11 +8,13 @@
 namespace jitscope {
 
 struct AnswerCache {
-  AddressCache addresses;
+  AddressCache exact;    // where code was interrupted
+  AddressCache callers;  // return addresses
   CodeSpans spans;
 
   void keep_for(uint32_t generation) {
-    addresses.keep_for(generation);
+    exact.keep_for(generation);
+    callers.keep_for(generation);
     spans.keep_for(generation);
   }
 };

@@ -12,10 +12,22 @@
 #include <map>
 
 #include "base/large_pages.h"
-#include "profile/address_cache.h"
 #include "profile/resolver.h"
 
 namespace jitscope {
+
+// When an answer holds.
+struct AnswerLimits {
+  uint64_t from = 0;  // in [from, until)
+  uint64_t until = kForever;
+  uint32_t growth = 0;  // and only as long as nothing is mapped anew; 0: no matter
+  bool operator==(const AnswerLimits&) const = default;
+  [[nodiscard]] bool allow(uint64_t time, uint32_t growth_now) const {
+    return time >= from && time < until && (growth == 0 || growth == growth_now);
+  }
+  // Given that it held once, it may not later.
+  [[nodiscard]] bool expires() const { return until != kForever || growth != 0; }
+};
 
 // What the addresses of a range have in common, while it holds.
 struct CodeSpan {
@@ -26,7 +38,7 @@ struct CodeSpan {
   FrameId frame = 0;
   uint32_t inlined = 0;
   bool named = false;  // there is a symbol
-  AddressCache::Limits limits;
+  AnswerLimits limits;
 
   CodeSpan() = default;
   CodeSpan(const Resolution& resolution, uint32_t growth) : range(resolution.range) {
@@ -43,8 +55,7 @@ struct CodeSpan {
     return {ip, ip + shown_bias, named ? ip - symbol : 0, dso, frame, inlined};
   }
   [[nodiscard]] bool holds(uint64_t address, uint64_t time, uint32_t growth) const {
-    return address >= range.low && address <= range.high && time >= limits.from &&
-           time < limits.until && (limits.growth == 0 || limits.growth == growth);
+    return address >= range.low && address <= range.high && limits.allow(time, growth);
   }
   // But for when they hold.
   [[nodiscard]] bool same_code(const CodeSpan& other) const {
@@ -70,18 +81,24 @@ class CodeSpans {
     by_start_.clear();
   }
   void prefetch(uint64_t address) const { __builtin_prefetch(&parts_[place(address >> kBits)]); }
-  // The number of the span that the address's block knows, when it holds at all times.
-  [[nodiscard]] uint32_t quick(uint64_t address) const {
+  // A span that the address's block knows, or one without number. It may not hold, if it expires or
+  // for times before the latest that was asked for.
+  struct Known {
+    uint32_t span = kNone;
+    bool expires = false;
+  };
+  [[nodiscard]] Known quick(uint64_t address) const {
     const uint64_t block = address >> kBits;
     const auto offset = static_cast<uint8_t>(address);
     const size_t mask = parts_.size() - 1;
     for (size_t i = place(block);; i = (i + 1) & mask) {
       const Part& part = parts_[i];
-      if (part.block == block && part.has(offset) && !part.limited) return part.span;
-      if (part.span == kNone) return kNone;
+      if ((part.block == block && part.has(offset)) || part.span == kNone) {
+        return {part.span, part.expires};
+      }
     }
   }
-  // The same of those that `fit`.
+  // The first of those that the block knows that `fits`.
   template <typename Fits>
   [[nodiscard]] uint32_t find(uint64_t address, Fits fits) const {
     const uint64_t block = address >> kBits;
@@ -98,34 +115,23 @@ class CodeSpans {
     const auto after = by_start_.upper_bound(address);
     return after == by_start_.begin() ? kNone : std::prev(after)->second;
   }
-  // Lets the address's block know a span. Where code is replaced again and again, the span of the
-  // same addresses that it knew is forgotten.
+  // Lets the address's block know a span, and those beside it that a span of usual size lies in
+  // too.
   void add(uint64_t address, uint32_t span, const CodeSpan& code) {
-    Part part;
-    part.block = address >> kBits;
-    const uint64_t start = part.block << kBits;
-    part.low = static_cast<uint8_t>(std::max(code.range.low, start) - start);
-    part.high = static_cast<uint8_t>(std::min(code.range.high, start + kBlock - 1) - start);
-    part.limited = code.limits != AddressCache::Limits{};
-    part.span = span;
-    if (code.range.low < start || code.range.high > start + kBlock - 1) {
+    const uint64_t first = code.range.low >> kBits;
+    const uint64_t last = code.range.high >> kBits;
+    if (last - first < kMostBlocks) {
+      for (uint64_t block = first; block <= last; ++block) add_part(block, span, code);
+    } else {
+      add_part(address >> kBits, span, code);
       by_start_.insert_or_assign(code.range.low, span);
     }
-    const size_t mask = parts_.size() - 1;
-    size_t i = place(part.block);
-    for (; parts_[i].span != kNone; i = (i + 1) & mask) {
-      Part& other = parts_[i];
-      if (other.block != part.block || other.low != part.low || other.high != part.high) continue;
-      other = part;
-      return;
-    }
-    parts_[i] = part;
-    if (++used_ * 2 > parts_.size()) grow();
   }
 
  private:
   static constexpr unsigned kBits = 8;
   static constexpr uint64_t kBlock = uint64_t{1} << kBits;
+  static constexpr uint64_t kMostBlocks = 16;
   static constexpr size_t kFirstSize = 256;
   // What a block has of a span.
   struct Part {
@@ -133,12 +139,33 @@ class CodeSpans {
     uint32_t span = kNone;
     uint8_t low = 0;
     uint8_t high = 0;  // inclusive
-    bool limited = false;
+    bool expires = false;
     [[nodiscard]] bool has(uint8_t offset) const { return offset >= low && offset <= high; }
   };
   static_assert(sizeof(Part) == 16);
   [[nodiscard]] size_t place(uint64_t block) const {
     return static_cast<size_t>((block * 0x9e3779b97f4a7c15ULL) >> 32U) & (parts_.size() - 1);
+  }
+  // Where code is replaced again and again, the span of the same addresses that the block knew is
+  // forgotten.
+  void add_part(uint64_t block, uint32_t span, const CodeSpan& code) {
+    Part part;
+    part.block = block;
+    const uint64_t start = block << kBits;
+    part.low = static_cast<uint8_t>(std::max(code.range.low, start) - start);
+    part.high = static_cast<uint8_t>(std::min(code.range.high, start + kBlock - 1) - start);
+    part.expires = code.limits.expires();
+    part.span = span;
+    const size_t mask = parts_.size() - 1;
+    size_t i = place(block);
+    for (; parts_[i].span != kNone; i = (i + 1) & mask) {
+      Part& other = parts_[i];
+      if (other.block != block || other.low != part.low || other.high != part.high) continue;
+      other = part;
+      return;
+    }
+    parts_[i] = part;
+    if (++used_ * 2 > parts_.size()) grow();
   }
   void grow() {
     LargeVector<Part> old(parts_.size() * 2);

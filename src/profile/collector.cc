@@ -41,26 +41,50 @@ uint32_t Collector::group_of(ThreadState& thread) {
   return thread.group;
 }
 
-void Collector::append_frames(LocationId id) {
-  if (id >= frame_of_.size()) frame_of_.resize(session_.location_count(), kUnknown);
-  FrameId& known = frame_of_[id];
-  if (known < kInlined) {
-    frames_.push_back(known);
-    return;
+Collector::Last& Collector::last_of(ThreadState& thread) {
+  if (thread.slot >= last_.size()) {
+    thread.slot = static_cast<uint32_t>(last_.size());
+    last_.emplace_back();
   }
-  const Location& location = session_.location(id);
-  known = location.inlined == 0 ? location.frame : kInlined;
+  return last_[thread.slot];
+}
+
+void Collector::append_inlined(const Location& location) {
   frames_.push_back(location.frame);
-  if (location.inlined == 0) return;
   // Innermost first, as they are kept.
   const std::vector<FrameId>& inlined = session_.resolver().inlined(location);
   frames_.insert(frames_.end(), inlined.rbegin(), inlined.rend());
 }
 
+bool Collector::append_frames(std::span<const LocationId> stack) {
+  bool plain = true;
+  for (const LocationId id : stack) {
+    FrameId frame = id < frame_of_.size() ? frame_of_[id] : kUnknown;
+    if (frame >= kInlined) [[unlikely]] {
+      if (id >= frame_of_.size()) frame_of_.resize(session_.location_count(), kUnknown);
+      const Location location = session_.location(id);
+      frame = location.inlined == 0 ? location.frame : kInlined;
+      frame_of_[id] = frame;
+      if (frame == kInlined) {
+        append_inlined(location);
+        plain = false;
+        continue;
+      }
+    }
+    frames_.push_back(frame);
+  }
+  return plain;
+}
+
 bool Collector::on_sample(const ResolvedSample& sample) {
+  Last& last = last_of(sample.thread);
+  last.valid = std::min(last.valid, sample.shared);
   Pending pending;
+  pending.slot = sample.thread.slot;
+  pending.depth = static_cast<uint32_t>(last.valid);
+  if (last.valid != 0) pending.start = last.path[last.valid - 1];
   pending.begin = frames_.size();
-  for (const LocationId location : sample.stack) append_frames(location);
+  last.plain = append_frames(sample.stack.subspan(last.valid));
   pending.end = frames_.size();
   const uint32_t event = std::min(sample.sample.event, kMostEvents - 1);
   pending.key = group_of(sample.thread) * kMostEvents + event;
@@ -75,30 +99,67 @@ bool Collector::on_sample(const ResolvedSample& sample) {
 void Collector::flush() {
   walks_.clear();
   for (const Pending& pending : pending_) {
-    walks_.push_back({std::span(frames_).subspan(pending.begin, pending.end - pending.begin)});
+    walks_.push_back({std::span(frames_).subspan(pending.begin, pending.end - pending.begin),
+                      pending.start, nullptr, kRootStack});
+  }
+  // The last stack of each thread leaves its nodes.
+  for (size_t i = pending_.size(); i-- > 0;) {
+    Last& last = last_[pending_[i].slot];
+    if (last.taken) continue;
+    last.taken = true;
+    last.path.resize(pending_[i].depth + walks_[i].frames.size());
+    walks_[i].path = last.path.data() + pending_[i].depth;
   }
   tree_.add(walks_);
-  for (size_t i = 0; i < pending_.size(); ++i) weights_.prefetch(walks_[i].node, pending_[i].key);
+  for (size_t i = pending_.size(); i-- > 0;) {
+    Last& last = last_[pending_[i].slot];
+    if (!last.taken) continue;
+    last.taken = false;
+    // With inlined frames, frames and locations do not count alike.
+    last.valid = last.plain ? last.path.size() : 0;
+  }
+  add_weights();
+  pending_.clear();
+  frames_.clear();
+}
+
+void Collector::add_weights() {
+  if (weight_of_.size() < tree_.size()) {
+    // As far as the tree has room, so that this happens seldom.
+    weight_of_.resize(tree_.size() * 2, PairTable::kNone);
+  }
+  for (const StackTree::Walk& walk : walks_) __builtin_prefetch(&weight_of_[walk.node]);
+  for (const StackTree::Walk& walk : walks_) {
+    const uint32_t first = weight_of_[walk.node];
+    if (first != PairTable::kNone) __builtin_prefetch(&weights_[first]);
+  }
   for (size_t i = 0; i < pending_.size(); ++i) {
     const Pending& pending = pending_[i];
     const StackId stack = walks_[i].node;
-    const uint32_t group = pending.key / kMostEvents;
-    const uint32_t event = pending.key % kMostEvents;
-    uint32_t& index = weights_(stack, pending.key);
-    if (index == PairTable::kNone) {
-      index = static_cast<uint32_t>(profile_.stacks.size());
-      profile_.stacks.push_back({event, group, stack, 0, 0});
-    }
-    StackWeight& entry = profile_.stacks[index];
+    Weight& entry = weights_[weight_number(stack, pending.key)];
     ++entry.samples;
     entry.weight += pending.weight;
     if (options_.timeline) {
-      profile_.timeline.push_back(
-          {pending.time, group, event, stack, pending.weight, pending.cpu});
+      profile_.timeline.push_back({pending.time, pending.key / kMostEvents,
+                                   pending.key % kMostEvents, stack, pending.weight, pending.cpu});
     }
   }
-  pending_.clear();
-  frames_.clear();
+}
+
+uint32_t Collector::weight_number(StackId stack, uint32_t key) {
+  const auto fresh = static_cast<uint32_t>(weights_.size());
+  uint32_t* link = &weight_of_[stack];
+  for (unsigned looks = 0; *link != PairTable::kNone; ++looks) {
+    if (weights_[*link].key == key) return *link;
+    link = &weights_[*link].next;
+    if (looks == kMostLooks) {
+      link = &far_weights_(stack, key);
+      if (*link != PairTable::kNone) return *link;
+    }
+  }
+  *link = fresh;
+  weights_.push_back({key, stack, PairTable::kNone, 0, 0});
+  return fresh;
 }
 
 void describe(Profile& profile, const Session& session) {
@@ -121,6 +182,13 @@ void describe(Profile& profile, const Session& session) {
 Profile Collector::take() {
   flush();
   describe(profile_, session_);
+  profile_.stacks.reserve(weights_.size());
+  for (const Weight& each : weights_) {
+    profile_.stacks.push_back(
+        {each.key % kMostEvents, each.key / kMostEvents, each.stack, each.samples, each.weight});
+  }
+  weights_ = {};
+  weight_of_ = {};
   profile_.nodes = tree_.take();
   profile_.frames = session_.resolver().frames().take();
   return std::move(profile_);

@@ -30,15 +30,41 @@ class Collector : public SampleConsumer {
 
  private:
   struct Pending {
-    size_t begin = 0;  // of its frames
+    size_t begin = 0;  // of its frames below `start`
     size_t end = 0;
-    uint32_t key = 0;  // group and event
+    StackId start = kRootStack;
+    uint32_t slot = 0;   // of the thread
+    uint32_t depth = 0;  // of `start`
+    uint32_t key = 0;    // group and event
     uint64_t weight = 0;
     uint64_t time = 0;
     uint32_t cpu = 0;
   };
+  // The nodes of a thread's stack as of the last flush, the outermost first, and how many of them
+  // are those of its last sample too. What is shared need not be walked again.
+  struct Last {
+    std::vector<StackId> path;
+    size_t valid = 0;
+    bool plain = true;   // its last sample has a frame for each location
+    bool taken = false;  // by a sample of the present flush
+  };
+  // Samples of one stack in one group, of one event. Those of a stack are a list; what is beyond so
+  // many is found by hash.
+  static constexpr unsigned kMostLooks = 8;
+  struct Weight {
+    uint32_t key = 0;
+    StackId stack = kRootStack;
+    uint32_t next = PairTable::kNone;  // of the same stack
+    uint64_t samples = 0;
+    uint64_t weight = 0;
+  };
   uint32_t group_of(ThreadState& thread);
-  void append_frames(LocationId location);
+  Last& last_of(ThreadState& thread);
+  // False when there were inlined frames: they are more than the locations.
+  bool append_frames(std::span<const LocationId> stack);
+  void append_inlined(const Location& location);
+  void add_weights();
+  uint32_t weight_number(StackId stack, uint32_t key);
   void flush();
 
   Session& session_;
@@ -46,9 +72,12 @@ class Collector : public SampleConsumer {
   Profile profile_;
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> groups_;
   StackTree tree_;
-  PairTable weights_;  // (node, group and event) -> index in profile_.stacks
-  std::vector<FrameId> frame_of_;  // by location; kUnknown or kInlined
-  std::vector<FrameId> frames_;    // of the pending samples, root first
+  LargeVector<Weight> weights_;      // in the order of their first samples
+  LargeVector<uint32_t> weight_of_;  // by stack: its first in weights_
+  PairTable far_weights_;            // (stack, key) -> index
+  std::vector<Last> last_;           // by ThreadState::slot
+  std::vector<FrameId> frame_of_;    // by location; kUnknown or kInlined
+  std::vector<FrameId> frames_;      // of the pending samples, root first
   std::vector<Pending> pending_;
   std::vector<StackTree::Walk> walks_;
 };

@@ -1,6 +1,7 @@
 #include "profile/doctor.h"
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <array>
@@ -53,8 +54,8 @@ constexpr std::array kAdvice = {
     Advice{"the JIT's map or dump was refused",
            "see the sources below: the refusal says why; --force accepts it"},
     Advice{"no body of the process's jitdump lay there at that time",
-           "the dump was started late or was cut: record from the start of the process; a perf map "
-           "beside the dump is used too"},
+           "the dump was started late or was cut (record from the start of the process), or the "
+           "code came and went between two looks of `jitscope record`"},
     Advice{"no line of the process's perf map holds the address",
            "the map was written before the code was compiled, or the code was gone when it was "
            "written: use a jitdump, or `jitscope record`"},
@@ -139,6 +140,8 @@ class Example {
 // How many stacks of the processes of one name end before they should.
 struct Stacks {
   bool hotspot = false;
+  uint64_t all = 0;
+  uint64_t cut = 0;          // samples whose stack is as long as the kernel allows
   uint64_t user = 0;         // samples of user code
   uint64_t callerless = 0;   // of these: no caller at all
   uint64_t java = 0;         // samples with compiled Java code on the stack
@@ -150,8 +153,29 @@ bool is_compiled_java(const Frame& frame) {
          frame.tier == Tier::c2;
 }
 
+// The kernel's own limit, unless kernel.perf_event_max_stack says otherwise.
+constexpr size_t kMostFrames = 127;
+
+// What lies outside a stack that is cut is not known. A walk that went astray is as long.
+bool is_cut(const Profile& profile, StackId stack) {
+  size_t depth = 0;
+  FrameKind outermost = FrameKind::unknown;
+  for (StackId node = stack; node != kRootStack; node = profile.nodes[node].parent) {
+    const FrameKind kind = profile.frames[profile.nodes[node].frame].kind;
+    const bool inlined = kind == FrameKind::native_inlined || kind == FrameKind::jit_inlined;
+    depth += inlined ? 0 : 1;
+    outermost = kind;
+  }
+  return depth == kMostFrames && outermost != FrameKind::unknown;
+}
+
 void count_stack(const Profile& profile, const StackWeight& entry, Stacks& stacks) {
   if (entry.stack == kRootStack) return;
+  stacks.all += entry.samples;
+  if (is_cut(profile, entry.stack)) {
+    stacks.cut += entry.samples;
+    return;
+  }
   const StackNode& leaf = profile.nodes[entry.stack];
   if (profile.frames[leaf.frame].kind == FrameKind::kernel) return;
   stacks.user += entry.samples;
@@ -188,6 +212,12 @@ void note_stacks(const std::map<std::string, Stacks>& by_process, bool any_calle
     return;
   }
   for (const auto& [process, stacks] : by_process) {
+    if (stacks.all >= enough && share(stacks.cut, stacks.all) >= 1) {
+      result.notes.push_back(
+          fmt::format("{}: {:.0f} % of the stacks are cut at {} frames: set the sysctl "
+                      "kernel.perf_event_max_stack higher before recording",
+                      process, share(stacks.cut, stacks.all), kMostFrames));
+    }
     if (stacks.java >= enough && share(stacks.java_broken, stacks.java) >= 10) {
       result.notes.push_back(
           fmt::format("{}: {:.0f} % of the stacks with compiled Java code lack callers: start the "
@@ -205,6 +235,18 @@ void note_stacks(const std::map<std::string, Stacks>& by_process, bool any_calle
 }
 
 }  // namespace
+
+std::string unread_stacks(const perfdata::Header& header) {
+  for (const perfdata::EventInfo& event : header.events) {
+    const bool lbr = (event.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK) != 0;
+    if (!lbr && (event.sample_type & PERF_SAMPLE_STACK_USER) == 0) continue;
+    return fmt::format(
+        "callers in user code are missing: stacks of --call-graph {} are not read; record with "
+        "--call-graph fp (or -g), or with jitscope record",
+        lbr ? "lbr" : "dwarf");
+  }
+  return {};
+}
 
 Diagnosis diagnose(Session& session, const Profile& profile) {
   Diagnosis result;
@@ -235,8 +277,11 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
           complaint.leaf_samples += entry.samples;
           (nameless ? result.unnamed_leaves : result.ambiguous_leaves) += entry.samples;
         }
-        examples[key].count(nameless ? frame.dso_path : frame.candidates, leaf ? entry.samples : 0,
-                            entry.samples);
+        // JIT code in no file has only the name that perf gives it: no file to look at.
+        const std::string& about = nameless ? frame.dso_path : frame.candidates;
+        if (!nameless || frame.dso != "[jit]") {
+          examples[key].count(about, leaf ? entry.samples : 0, entry.samples);
+        }
       }
       leaf = false;
     }
@@ -275,7 +320,11 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
       stacks[group.process].hotspot = true;
     }
   }
-  note_stacks(stacks, any_caller, result);
+  if (std::string unread = unread_stacks(session.header()); !unread.empty()) {
+    result.notes.push_back(std::move(unread));
+  } else {
+    note_stacks(stacks, any_caller, result);
+  }
   if (!session.facts().monotonic()) {
     result.notes.emplace_back(
         "the recording's clock is not CLOCK_MONOTONIC: jitdumps are used without times; record "

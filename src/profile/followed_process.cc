@@ -272,6 +272,7 @@ void FollowedProcess::finish() {
 
 FollowedSummary FollowedProcess::summary() const {
   FollowedSummary summary = summary_;
+  for (const Diagnostics::Entry& entry : diagnostics_.entries()) summary.skipped += entry.count;
   if (summary.bodies != 0) {
     summary.dump = file_.path();
     if (state_ == State::following) summary.reason.clear();

@@ -48,7 +48,7 @@ struct FollowedSummary {
   uint64_t bodies = 0;
   uint64_t gone = 0;
   uint64_t looks = 0;
-  uint64_t skipped = 0;  // bodies of an impossible size, and lines beyond the largest number
+  uint64_t skipped = 0;  // lines and bodies that make no sense, and lines beyond the largest number
 };
 
 class FollowedProcess {

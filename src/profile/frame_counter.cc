@@ -18,7 +18,7 @@ uint32_t FrameCounter::row(FrameId frame) {
     row = row_of_(frame, frames[frame]);
     if (row >= rows_.size()) {
       rows_.resize(row + 1);
-      seen_.resize(row + 1);
+      quick_.resize(row + 1);
     }
   }
   return row;
@@ -28,40 +28,69 @@ uint32_t FrameCounter::row_of_location(LocationId id) {
   if (id >= row_of_location_.size()) row_of_location_.resize(session_.location_count(), kUnknown);
   uint32_t& known = row_of_location_[id];
   if (known == kUnknown) {
-    const Location& location = session_.location(id);
+    const Location location = session_.location(id);
     known = location.inlined != 0 ? kInlined : row(location.frame);
   }
   return known;
 }
 
-void FrameCounter::count(uint32_t row, uint64_t weight) {
-  if (seen_[row] == samples_) return;
-  seen_[row] = samples_;
-  FrameCount& count = rows_[row];
-  ++count.total_samples;
-  count.total_weight += weight;
+// Takes what is in quick_ out of it, so that stamps can begin anew.
+void FrameCounter::settle() {
+  rows_ = rows();
+  for (Quick& each : quick_) each = {};
+  stamp_ = 0;
+}
+
+std::vector<FrameCount> FrameCounter::rows() const {
+  std::vector<FrameCount> result = rows_;
+  for (size_t i = 0; i < result.size(); ++i) {
+    result[i].total_samples += quick_[i].count;
+    result[i].total_weight += quick_[i].count * each_;
+  }
+  return result;
+}
+
+inline void FrameCounter::count(uint32_t row) {
+  Quick& quick = quick_[row];
+  const bool fresh = quick.seen != stamp_;
+  quick.seen = stamp_;
+  quick.count += fresh ? 1 : 0;
+  if (fresh && unusual_ != 0) rows_[row].total_weight += unusual_;
+}
+
+// The function and what was inlined into it, from the outermost on; the row of the last.
+uint32_t FrameCounter::count_inlined(LocationId id) {
+  const Location location = session_.location(id);
+  uint32_t leaf = row(location.frame);
+  count(leaf);
+  const std::vector<FrameId>& inlined = session_.resolver().inlined(location);
+  for (size_t i = inlined.size(); i-- > 0;) {
+    leaf = row(inlined[i]);
+    count(leaf);
+  }
+  return leaf;
 }
 
 bool FrameCounter::on_sample(const ResolvedSample& sample) {
   if (sample.sample.event != event_ || sample.stack.empty()) return true;
-  ++samples_;
   const uint64_t weight = weight_of(sample.sample, session_.header());
+  if (samples_ == 0) each_ = weight;
+  unusual_ = weight - each_;
+  ++samples_;
   weight_ += weight;
+  if (stamp_ == UINT32_MAX) settle();
+  ++stamp_;
   uint32_t leaf = kUnknown;
   for (const LocationId id : sample.stack) {
-    leaf = row_of_location(id);
-    if (leaf != kInlined) {
-      count(leaf, weight);
-      continue;
+    leaf = id < row_of_location_.size() ? row_of_location_[id] : kUnknown;
+    if (leaf >= kInlined) [[unlikely]] {
+      leaf = row_of_location(id);
+      if (leaf == kInlined) {
+        leaf = count_inlined(id);
+        continue;
+      }
     }
-    const Location& location = session_.location(id);
-    leaf = row(location.frame);
-    count(leaf, weight);
-    const std::vector<FrameId>& inlined = session_.resolver().inlined(location);
-    for (size_t i = inlined.size(); i-- > 0;) {
-      leaf = row(inlined[i]);
-      count(leaf, weight);
-    }
+    count(leaf);
   }
   rows_[leaf].self_samples += 1;
   rows_[leaf].self_weight += weight;

@@ -29,7 +29,7 @@ class FrameCounter : public SampleConsumer {
   bool on_sample(const ResolvedSample& sample) override;
   [[nodiscard]] bool wants_addresses() const override { return false; }
 
-  [[nodiscard]] const std::vector<FrameCount>& rows() const { return rows_; }
+  [[nodiscard]] std::vector<FrameCount> rows() const;
   // Samples and weight of the event.
   [[nodiscard]] uint64_t samples() const { return samples_; }
   [[nodiscard]] uint64_t weight() const { return weight_; }
@@ -37,15 +37,26 @@ class FrameCounter : public SampleConsumer {
  private:
   [[nodiscard]] uint32_t row(FrameId frame);
   uint32_t row_of_location(LocationId id);
-  void count(uint32_t row, uint64_t weight);
+  void count(uint32_t row);
+  uint32_t count_inlined(LocationId location);
+  void settle();
 
   const Session& session_;
   uint32_t event_;
   RowOf row_of_;
   std::vector<uint32_t> row_of_frame_;
   std::vector<uint32_t> row_of_location_;  // kUnknown or kInlined or the row
-  std::vector<FrameCount> rows_;
-  std::vector<uint64_t> seen_;  // of each row: the number of the last sample that had it
+  // Most samples weigh the same: as they come only their number is counted, in a table that is
+  // small enough to stay near the processor.
+  struct Quick {
+    uint32_t seen = 0;  // the stamp of the last sample that had the row
+    uint32_t count = 0;
+  };
+  std::vector<Quick> quick_;
+  std::vector<FrameCount> rows_;  // without what is in quick_
+  uint64_t each_ = 0;             // what a sample counted in quick_ weighs, as the first did
+  uint64_t unusual_ = 0;          // what the present one weighs more (or less, modulo 2^64)
+  uint32_t stamp_ = 0;
   uint64_t samples_ = 0;
   uint64_t weight_ = 0;
 };

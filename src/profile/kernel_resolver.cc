@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "profile/offline_images.h"
 #include "profile/resolver.h"
@@ -36,7 +37,10 @@ bool Resolver::apply_kernel(const perfdata::Record& record) {
 
 void Resolver::load_kernel() {
   kernel_loaded_ = true;
-  if (!options_.root.empty() || !context_.facts.of_this_machine()) {
+  // With --root the recording may be a foreign one: only the checks below tell, if it has what they
+  // compare.
+  const bool checkable = recorded_text_ != 0 || !kernel_build_id_.empty();
+  if (!context_.facts.of_this_machine() || (!options_.root.empty() && !checkable)) {
     kernel_reason_ = "kernel code of another machine or boot";
     return;
   }
@@ -99,7 +103,8 @@ Resolution Resolver::resolve_kernel(const AddressQuery& query) {
   }
   // The symbol is asked for when no BPF program has the address.
   if (lookup >= hit->start && lookup - hit->start < hit->size) {
-    out.range = {std::max(hit->start, bpf_end), std::min(hit->start + (hit->size - 1), next_bpf - 1)};
+    out.range = {std::max(hit->start, bpf_end),
+                 std::min(hit->start + (hit->size - 1), next_bpf - 1)};
   }
   out.named = true;
   frame.method = frame.raw = hit->name;

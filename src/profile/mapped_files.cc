@@ -50,7 +50,7 @@ uint32_t MappedFiles::number(const perfdata::Mmap& mmap) {
   return result;
 }
 
-const OpenedFile& MappedFiles::open(uint32_t file) {
+const MappedContents& MappedFiles::open(uint32_t file) {
   Entry& entry = *files_[file];
   if (entry.opened == nullptr) open_file(entry);
   return *entry.opened;
@@ -63,8 +63,8 @@ void MappedFiles::open_file(Entry& entry) {
     elf_options_.debuginfod = options_.debuginfod;
     elf_options_.demangle = options_.demangle;
   }
-  entry.opened = std::make_unique<OpenedFile>();
-  OpenedFile& opened = *entry.opened;
+  entry.opened = std::make_unique<MappedContents>();
+  MappedContents& opened = *entry.opened;
   const MappedFileInfo& info = entry.info;
   if (info.kind == MappingKind::vdso) {
     auto image = ElfImage::from_memory(vdso_image(), "[vdso]", elf_options_);

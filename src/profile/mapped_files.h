@@ -27,7 +27,7 @@ struct MappedFileInfo {
 };
 
 // What a mapped file turned out to be.
-struct OpenedFile {
+struct MappedContents {
   FileFormat format = FileFormat::unreadable;
   std::unique_ptr<ElfImage> image;  // when it is the ELF file that ran
   std::string reason;               // why there is no image
@@ -44,14 +44,14 @@ class MappedFiles {
   void add_build_id(std::string_view path, std::span<const std::byte> id);
 
   [[nodiscard]] const MappedFileInfo& info(uint32_t file) const { return files_[file]->info; }
-  const OpenedFile& open(uint32_t file);
+  const MappedContents& open(uint32_t file);
   [[nodiscard]] size_t size() const { return files_.size(); }
   [[nodiscard]] const ElfImageOptions& elf_options() const { return elf_options_; }
 
  private:
   struct Entry {
     MappedFileInfo info;
-    std::unique_ptr<OpenedFile> opened;
+    std::unique_ptr<MappedContents> opened;
   };
   struct Key {
     std::string path;

@@ -11,8 +11,8 @@
 namespace jitscope {
 namespace {
 
-ImageIdentity identity_of(const MappedFileInfo& file, const std::string& root) {
-  ImageIdentity identity;
+MappedImageIdentity identity_of(const MappedFileInfo& file, const std::string& root) {
+  MappedImageIdentity identity;
   if (!file.build_id.empty()) identity.build_id = build_id_text(file.build_id);
   struct stat status{};
   if (::stat((root + file.path).c_str(), &status) == 0 && S_ISREG(status.st_mode)) {

@@ -62,8 +62,8 @@ struct ThreadState {
   // The last sample's stack, of which the next one shares most (session.cc).
   std::vector<uint64_t> chain;      // as recorded, but root first
   std::vector<uint32_t> locations;  // root first
-  uint64_t valid_from = 0;          // in this time, and while the process and the generation are
-  uint64_t valid_until = 0;         // the same, `locations` are the answers for `chain`
+  uint64_t valid_until = 0;         // up to this time, and while the process and the generation
+                                    // are the same, `locations` are the answers for `chain`
   uint32_t generation = 0;
   uint32_t kernel_generation = 0;
   uint32_t growth = 0;  // of the address space, when an address had no mapping; else 0

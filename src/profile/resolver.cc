@@ -217,7 +217,7 @@ uint32_t Resolver::dso_number(const std::string& dso) {
 
 bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
                            uint64_t lookup, std::string& reason, AddressRange& reach) {
-  const OpenedFile& opened = context_.files.open(range.file);
+  const MappedContents& opened = context_.files.open(range.file);
   const MappedFileInfo& info = context_.files.info(range.file);
   out.location.shown_ip = file_offset(range, query.ip);
   if (opened.image == nullptr) {
@@ -344,7 +344,7 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
       out.valid_until = until;
       return out;
     }
-    const OpenedFile& opened = context_.files.open(range->file);
+    const MappedContents& opened = context_.files.open(range->file);
     const bool is_elf = opened.format == FileFormat::elf;
     if (!is_elf) {
       if (offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {

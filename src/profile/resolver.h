@@ -125,7 +125,7 @@ class Resolver {
   // Frames of ELF symbols, by file and address, and of JIT bodies, by dump (or map) and body: most
   // addresses lie in few functions.
   struct MadeKey {
-    const void* source = nullptr;  // an OpenedFile, a LoadedDump or a JitSources
+    const void* source = nullptr;  // an MappedContents, a LoadedDump or a JitSources
     uint64_t place = 0;            // address, body, line of the map
     uint32_t life = 0;
     uint32_t file = 0;

@@ -63,6 +63,12 @@ uint64_t first_marker(std::span<const uint64_t> chain, size_t from) {
   return 0;
 }
 
+// An answer of the thread's stack holds only so long.
+void limit(ThreadState& thread, const AnswerLimits& limits) {
+  thread.valid_until = std::min(thread.valid_until, limits.until);
+  if (limits.growth != 0) thread.growth = limits.growth;
+}
+
 }  // namespace
 
 Session::~Session() = default;
@@ -139,6 +145,9 @@ uint32_t Session::span_of(CodeSpans& known, ProcessLife& life, const AddressQuer
   const auto holds = [&](uint32_t id) {
     return spans_[id].holds(address, query.time, life.space.growth());
   };
+  if (const auto quick = known.quick(address); quick.span != CodeSpans::kNone && !late_) {
+    if (!quick.expires) return quick.span;
+  }
   const uint32_t found = known.find(address, holds);
   if (found != CodeSpans::kNone) return found;
   const uint32_t around = known.around(address);
@@ -163,30 +172,29 @@ uint32_t Session::span_of(CodeSpans& known, ProcessLife& life, const AddressQuer
 LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
   ProcessLife& life = *thread.process;
   AnswerCache& cache = cache_of(life, query.mode);
-  AddressCache::Entry& entry = cache.addresses.at(query.ip, query.caller);
-  AddressCache::Limits limits;
-  LocationId id = entry.location;
-  bool known = id != AddressCache::kNone;
-  if (known) {
-    if (entry.unlimited()) return id;
-    limits = cache.addresses.limits(entry);
-    known = query.time >= limits.from && query.time < limits.until &&
-            (limits.growth == 0 || limits.growth == life.space.growth());
-  }
-  if (!known) {
+  if (!addresses_) {
     const uint32_t span = span_of(cache.spans, life, query);
-    limits = spans_[span].limits;
-    if (!addresses_) {
-      id = span;
-    } else if (id == AddressCache::kNone || location(id) != spans_[span].at(query.ip)) {
-      id = static_cast<LocationId>(places_.size());
-      places_.push_back({query.ip, span});
-    }
-    cache.addresses.set(entry, query.ip, query.caller, id, limits);
+    limit(thread, spans_[span].limits);
+    return span;
   }
-  thread.valid_from = std::max(thread.valid_from, limits.from);
-  thread.valid_until = std::min(thread.valid_until, limits.until);
-  if (limits.growth != 0) thread.growth = limits.growth;
+  AddressCache& addresses = query.caller ? cache.callers : cache.exact;
+  const AddressCache::Entry entry = addresses.at(query.ip);
+  LocationId id = entry.location;
+  if (id != AddressCache::kNone) {
+    const AnswerLimits& limits = spans_[entry.note >> 1U].limits;
+    if (limits.allow(query.time, life.space.growth())) {
+      limit(thread, limits);
+      return id;
+    }
+  }
+  const uint32_t span = span_of(cache.spans, life, query);
+  const AnswerLimits& limits = spans_[span].limits;
+  if (id == AddressCache::kNone || location(id) != spans_[span].at(query.ip)) {
+    id = static_cast<LocationId>(places_.size());
+    places_.push_back({query.ip, span});
+  }
+  addresses.set(query.ip, {id, span << 1U | (limits.expires() ? 1 : 0)});
+  limit(thread, limits);
   return id;
 }
 
@@ -195,9 +203,7 @@ void Session::resolve_leaf(ThreadState& thread, const perfdata::Sample& sample) 
   query.ip = sample.ip;
   query.mode = sample.mode;
   query.time = sample.head.time;
-  thread.locations.assign(
-      1, addresses_ ? locate(thread, query)
-                    : span_of(cache_of(*thread.process, query.mode).spans, *thread.process, query));
+  thread.locations.assign(1, locate(thread, query));
   thread.of_process = nullptr;
 }
 
@@ -208,31 +214,47 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
   size_t shared = 0;
   if (thread.of_process == life && thread.generation == life->space.generation() &&
       thread.kernel_generation == kernel_generation_ &&
-      (thread.growth == 0 || thread.growth == life->space.growth()) && time >= thread.valid_from &&
+      (thread.growth == 0 || thread.growth == life->space.growth()) && !late_ &&
       time < thread.valid_until) {
     shared = shared_root(chain, thread.chain);
     if (shared != 0 && last_marker(chain, shared) != first_marker(thread.chain, shared)) shared = 0;
   }
   if (shared == 0) {
-    thread.valid_from = 0;
     thread.valid_until = kForever;
     thread.growth = 0;
   }
-  AddressCache& cache = life->cache->addresses;
-  const std::span<const uint64_t> fresh = chain.first(chain.size() - shared);
+  thread.chain.resize(chain.size());
+  if (addresses_) {
+    resolve_fresh<true>(thread, sample, shared);
+  } else {
+    resolve_fresh<false>(thread, sample, shared);
+  }
+  thread.of_process = life;
+  thread.generation = life->space.generation();
+  thread.kernel_generation = kernel_generation_;
+  return shared;
+}
+
+// What the last sample's stack does not have, from the leaf on.
+template <bool kAddresses>
+void Session::resolve_fresh(ThreadState& thread, const perfdata::Sample& sample, size_t shared) {
+  const std::span<const uint64_t> fresh = sample.callchain.first(sample.callchain.size() - shared);
+  AnswerCache& cache = *thread.process->cache;
   size_t markers = 0;
   for (const uint64_t value : fresh) {
-    cache.prefetch(value, true);
+    if constexpr (kAddresses) {
+      cache.callers.prefetch(value);
+    } else {
+      cache.spans.prefetch(value - 1);
+    }
     markers += is_marker(value) ? 1 : 0;
   }
-  thread.chain.resize(chain.size());
-  thread.locations.resize(chain.size() - markers);
-  // From the leaf's side, so from the back.
-  uint64_t* keep = thread.chain.data() + chain.size();
+  thread.locations.resize(sample.callchain.size() - markers);
+  uint64_t* keep = thread.chain.data() + thread.chain.size();
   LocationId* out = thread.locations.data() + thread.locations.size();
   AddressQuery query;
   query.mode = sample.mode;
-  query.time = time;
+  query.time = sample.head.time;
   bool exact = true;  // the first address behind a marker is where the code was interrupted
   for (const uint64_t value : fresh) {
     *--keep = value;
@@ -244,23 +266,30 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
     query.ip = value;
     query.caller = !exact;
     exact = false;
-    if (query.mode == perfdata::CpuMode::user) {
-      const AddressCache::Entry& known = cache.at(value, query.caller);
-      if (known.location != AddressCache::kNone && known.unlimited()) {
-        *--out = known.location;
+    if (query.mode == perfdata::CpuMode::user && !late_) {
+      LocationId id = AddressCache::kNone;
+      bool expires = false;
+      if constexpr (kAddresses) {
+        const AddressCache::Entry entry = (query.caller ? cache.callers : cache.exact).at(value);
+        id = entry.location;
+        expires = (entry.note & 1U) != 0;
+      } else {
+        const auto known = cache.spans.quick(value - (query.caller && value != 0 ? 1 : 0));
+        id = known.span;
+        expires = known.expires;
+      }
+      if (id != AddressCache::kNone && !expires) {
+        *--out = id;
         continue;
       }
     }
     *--out = locate(thread, query);
   }
-  thread.of_process = life;
-  thread.generation = life->space.generation();
-  thread.kernel_generation = kernel_generation_;
-  return shared;
 }
 
 bool Session::on_sample(const perfdata::Sample& sample) {
   ++samples_;
+  late_ = sample.head.time < last_time_;
   if (sample.head.time != 0) {
     if (first_time_ == 0) first_time_ = sample.head.time;
     last_time_ = std::max(last_time_, sample.head.time);

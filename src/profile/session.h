@@ -90,6 +90,8 @@ class Session : private perfdata::Handler {
   AnswerCache& cache_of(ProcessLife& life, perfdata::CpuMode mode);
   uint32_t span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query);
   LocationId locate(ThreadState& thread, const AddressQuery& query);
+  template <bool kAddresses>
+  void resolve_fresh(ThreadState& thread, const perfdata::Sample& sample, size_t shared);
   size_t resolve_stack(ThreadState& thread, const perfdata::Sample& sample);
   void resolve_leaf(ThreadState& thread, const perfdata::Sample& sample);
 
@@ -112,6 +114,9 @@ class Session : private perfdata::Handler {
   LargeVector<Place> places_;
   std::array<AnswerCache, 6> others_;  // by mode: code that is no process's own
   uint32_t kernel_generation_ = 0;
+  // The present sample is older than one before. For others an answer that held once holds unless
+  // it expires, so that nobody needs to ask since when.
+  bool late_ = false;
   SampleConsumer* consumer_ = nullptr;
   uint64_t samples_ = 0;
   uint64_t lost_ = 0;

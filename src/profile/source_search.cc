@@ -11,9 +11,11 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "base/byte_cursor.h"
 #include "formats/jitdump/jitdump.h"
+#include "formats/perfmap/perf_map_line.h"
 #include "process/process.h"
 #include "runtimes/in_root.h"
 #include "runtimes/perf_map_file.h"
@@ -39,6 +41,29 @@ std::vector<std::string> names_in(const std::string& folder) {
 bool is_directory(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// The initial pid namespace's number (linux: include/linux/proc_ns.h, PROC_PID_INIT_INO).
+constexpr uint64_t kInitialPidNamespace = 0xEFFFFFFC;
+
+bool in_pid_namespace(const ProcessLife& life) {
+  return life.pid_namespace != 0 && life.pid_namespace != kInitialPidNamespace;
+}
+
+// Whether code of the map lies in memory that the process may execute now. A part of the map is
+// enough: address spaces are laid out at random.
+bool lies_in(const FoundFile& map, const ProcessLife& life) {
+  std::string text(64U << 10U, '\0');
+  const ssize_t got = ::pread(map.fd.get(), text.data(), text.size(), 0);
+  if (got <= 0) return false;
+  ByteCursor lines(std::string_view(text).substr(0, static_cast<size_t>(got)));
+  while (!lines.at_end()) {
+    PerfMapFields line;
+    if (parse_perf_map_line(lines.line(), line) != PerfMapFault::none || line.size == 0) continue;
+    const MappedRange* range = life.space.at(line.address);
+    if (range != nullptr && range->executable && range->memory) return true;
+  }
+  return false;
 }
 
 std::string proc_root(uint32_t pid) {
@@ -176,7 +201,30 @@ Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life,
       best = found.error();
     }
   }
+  if (best.kind == ErrorKind::not_found && in_pid_namespace(life)) {
+    if (auto found = map_by_addresses(life, allowed)) return found;
+  }
   return fail(std::move(best));
+}
+
+// What a process in a pid namespace calls itself is not recorded: of the maps that lie about, the
+// one whose code lies in the process's executable memory is its own. Two that do tell nothing.
+Result<FoundFile> SourceSearch::map_by_addresses(const ProcessLife& life,
+                                                 const std::vector<uid_t>& allowed) const {
+  const std::string folder = "/tmp";
+  std::optional<FoundFile> only;
+  for (const std::string& name : names_in(options_.root + folder)) {
+    if (!name.starts_with("perf-") || !name.ends_with(".map")) continue;
+    auto found = open_trusted(options_.root, fmt::format("{}/{}", folder, name), allowed);
+    if (!found || !times_fit(*found, life) || !lies_in(*found, life)) continue;
+    if (only) {
+      return fail(ErrorKind::not_found, "more than one perf map fits the process's addresses",
+                  only->shown + ", " + found->shown, "--perf-map PID=FILE says which");
+    }
+    only = std::move(*found);
+  }
+  if (!only) return fail(ErrorKind::not_found, "no perf map", folder);
+  return std::move(*only);
 }
 
 Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life,
@@ -216,7 +264,8 @@ std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& refus
     std::vector<std::string> paths;
     const bool folder = is_directory(given);
     if (folder) {
-      for (const std::string& name : names_in(given)) paths.push_back(given + "/" + name);
+      for (const std::string& name : names_in(given))
+        paths.push_back(fmt::format("{}/{}", given, name));
     } else {
       paths.push_back(given);
     }
@@ -249,11 +298,12 @@ std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
   const auto allowed = owners(nullptr);
   for (const std::string& name : names_in(folder)) {
     if (!name.starts_with(prefix) || !name.ends_with(".dump")) continue;
-    auto found = open_trusted("", folder + "/" + name, allowed);
+    auto found = open_trusted("", fmt::format("{}/{}", folder, name), allowed);
     if (found && is_jitdump(found->fd)) {
       result.push_back(std::move(*found));
     } else {
-      refused.push_back(found ? folder + "/" + name + ": no jitdump" : to_string(found.error()));
+      refused.push_back(found ? fmt::format("{}/{}: no jitdump", folder, name)
+                              : to_string(found.error()));
     }
   }
   return result;

@@ -52,6 +52,8 @@ class SourceSearch {
   [[nodiscard]] bool lives(const ProcessLife& life) const;
   Result<FoundFile> open_trusted(const std::string& root, const std::string& path,
                                  const std::vector<uid_t>& owners) const;
+  [[nodiscard]] Result<FoundFile> map_by_addresses(const ProcessLife& life,
+                                                   const std::vector<uid_t>& allowed) const;
   [[nodiscard]] std::vector<uid_t> owners(const ProcessLife* live) const;
   [[nodiscard]] Status times_fit(const FoundFile& file, const ProcessLife& life) const;
 

@@ -14,6 +14,7 @@ void StackTree::go_below(Place& place, StackId node) {
   place.next = nodes_[node].first_child;
   place.last = 0;
   place.step = 0;
+  if (place.path != nullptr) place.path[place.frame] = node;
   ++place.frame;
   __builtin_prefetch(&nodes_[place.next]);
 }
@@ -53,10 +54,13 @@ void StackTree::add(std::span<Walk> walks) {
     const size_t count = std::min(walks.size(), kBatch);
     size_t left = 0;
     for (size_t i = 0; i < count; ++i) {
+      const StackId start = walks[i].start;
       places[i] = Place{};
-      places[i].next = nodes_[kRootStack].first_child;
+      places[i].node = start;
+      places[i].next = nodes_[start].first_child;
+      places[i].path = walks[i].path;
       if (!walks[i].frames.empty()) active[left++] = static_cast<uint8_t>(i);
-      walks[i].node = kRootStack;
+      walks[i].node = start;
     }
     while (left > 0) {
       size_t kept = 0;

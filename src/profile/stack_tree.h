@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "base/pair_table.h"
 #include "profile/profile.h"
 
@@ -17,10 +18,12 @@ namespace jitscope {
 
 class StackTree {
  public:
-  static constexpr size_t kBatch = 16;
+  static constexpr size_t kBatch = 32;
   // A stack to be added; `node` is the result.
   struct Walk {
-    std::span<const FrameId> frames;  // root first
+    std::span<const FrameId> frames;  // below `start`, root first
+    StackId start = kRootStack;
+    StackId* path = nullptr;  // gets the node of each of the frames, unless it is nullptr
     StackId node = kRootStack;
   };
 
@@ -42,15 +45,16 @@ class StackTree {
   struct Place {
     StackId node = kRootStack;
     uint32_t next = 0;
-    uint32_t last = 0;   // the sibling before `next`
+    uint32_t last = 0;  // the sibling before `next`
     unsigned step = 0;
-    size_t frame = 0;    // how many frames are done
+    size_t frame = 0;  // how many frames are done
+    StackId* path = nullptr;
   };
   void go_below(Place& place, StackId node);
   void step(Place& place, FrameId frame);
   StackId make(StackId parent, FrameId frame);
 
-  std::vector<Node> nodes_{Node{}};
+  LargeVector<Node> nodes_{Node{}};
   PairTable far_;
 };
 

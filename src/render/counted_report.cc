@@ -23,9 +23,10 @@ Report CountedReport::build(const Profile& description, const std::vector<Frame>
   Report report;
   describe_report(report, description, options_);
   report.sum = {counter.samples(), counter.weight()};
-  std::vector<ReportRow> rows(counter.rows().size());
+  const std::vector<FrameCount> counts = counter.rows();
+  std::vector<ReportRow> rows(counts.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    const FrameCount& count = counter.rows()[i];
+    const FrameCount& count = counts[i];
     facts_[i].describe(rows[i], frames);
     rows[i].self = {count.self_samples, count.self_weight};
     rows[i].total = {count.total_samples, count.total_weight};

@@ -14,13 +14,46 @@ namespace {
 
 // A name must not look like the end of a line or of a frame.
 void append_name(std::string& out, std::string_view name) {
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  if (std::ranges::none_of(name, control)) {
+    out += name;
+    return;
+  }
   for (const char c : name) {
-    if (static_cast<unsigned char>(c) < 0x20) {
+    if (control(c)) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       out += c;
     }
   }
+}
+
+void append_hex(std::string& out, uint64_t value, size_t width) {
+  std::array<char, 16> digits{};
+  size_t at = digits.size();
+  do {
+    digits[--at] = "0123456789abcdef"[value & 15U];
+    value >>= 4U;
+  } while (value != 0);
+  while (digits.size() - at < width) digits[--at] = ' ';
+  out.append(digits.data() + at, digits.size() - at);
+}
+
+char* put(char* to, std::string_view text) {
+  std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+// At most 24 bytes.
+char* put_decimal(char* to, uint64_t value, size_t width, char fill = ' ') {
+  std::array<char, 24> digits{};
+  size_t at = digits.size();
+  do {
+    digits[--at] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value != 0);
+  while (digits.size() - at < width && at > 0) digits[--at] = fill;
+  return put(to, std::string_view(digits.data() + at, digits.size() - at));
 }
 
 }  // namespace
@@ -31,62 +64,51 @@ ScriptText::ScriptText(const Session& session, const FrameTable& frames,
       frames_(frames),
       options_(options),
       write_(std::move(write)),
-      texts_(kBlock, '\0'),
-      buffer_(kPiece + kBlock) {}
+      texts_(kBlock),
+      buffer_(3 * kPiece) {}
 
 bool ScriptText::flush() {
-  const bool going_on = used_ == 0 || write_(std::string_view(buffer_.data(), used_));
-  used_ = 0;
+  const bool going_on =
+      used_ == written_ || write_(std::string_view(buffer_.data() + written_, used_ - written_));
+  written_ = used_;
+  if (used_ >= 2 * kPiece) {
+    written_ = used_ = 0;
+    ++lap_;
+  }
   return going_on;
 }
 
-void ScriptText::reserve(size_t bytes) {
+char* ScriptText::reserve(size_t bytes) {
   if (used_ + bytes + kBlock > buffer_.size()) buffer_.resize((used_ + bytes) * 2 + kBlock);
+  return buffer_.data() + used_;
 }
 
-void ScriptText::put(std::string_view text) {
-  reserve(text.size());
-  std::memcpy(buffer_.data() + used_, text.data(), text.size());
-  used_ += text.size();
-}
-
-void ScriptText::put_padded(std::string_view text, size_t width) {
-  constexpr std::string_view blanks = "                                ";
-  for (size_t missing = text.size() < width ? width - text.size() : 0; missing > 0;) {
-    const size_t count = std::min(missing, blanks.size());
-    put(blanks.substr(0, count));
-    missing -= count;
+const std::string& ScriptText::name_text(FrameId id, const Frame& frame) {
+  if (names_.size() <= id) names_.resize(std::max<size_t>(id + 1, frames_.all().size()));
+  std::string& text = names_[id];
+  if (text.empty()) {
+    const bool jit = frame.kind == FrameKind::jit || frame.kind == FrameKind::runtime ||
+                     frame.kind == FrameKind::interpreted;
+    append_name(text, frame.method.empty() ? "[unknown]" : jit ? frame.raw : frame.method);
   }
-  put(text);
-}
-
-void ScriptText::put_decimal(uint64_t value, size_t width, char fill) {
-  std::array<char, 24> digits{};
-  size_t at = digits.size();
-  do {
-    digits[--at] = static_cast<char>('0' + value % 10);
-    value /= 10;
-  } while (value != 0);
-  while (digits.size() - at < width && at > 0) digits[--at] = fill;
-  put(std::string_view(digits.data() + at, digits.size() - at));
+  return text;
 }
 
 void ScriptText::make_text(LocationId id) {
-  const Location& location = session_.location(id);
-  std::string text;
-  std::vector<FrameId> ids = session_.resolver().inlined(location);
-  ids.push_back(location.frame);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const Frame& frame = frames_[ids[i]];
-    const bool inlined = i + 1 < ids.size();
-    text += fmt::format("{:16x} ", location.shown_ip);
-    if (frame.method.empty()) {
-      text += "[unknown]";
-    } else {
-      const bool jit = frame.kind == FrameKind::jit || frame.kind == FrameKind::runtime ||
-                       frame.kind == FrameKind::interpreted;
-      append_name(text, jit ? frame.raw : frame.method);
-      if (!inlined) text += fmt::format("+0x{:x}", location.symbol_offset);
+  const Location location = session_.location(id);
+  std::string& text = line_;
+  text.clear();
+  const auto append = [&](FrameId frame_id, bool inlined) {
+    const Frame& frame = frames_[frame_id];
+    text += '\t';
+    append_hex(text, location.shown_ip, 16);
+    text += ' ';
+    text += name_text(frame_id, frame);
+    if (!frame.method.empty()) {
+      if (!inlined) {
+        text += "+0x";
+        append_hex(text, location.symbol_offset, 0);
+      }
       if (frame.ambiguous) text += '?';
     }
     text += " (";
@@ -97,27 +119,31 @@ void ScriptText::make_text(LocationId id) {
       append_name(text, frame.file);
       text += fmt::format(":{}\n", frame.line);
     }
-    // Frames behind the first begin a line of their own.
-    if (inlined) text += '\t';
-  }
+  };
+  for (const FrameId inlined : session_.resolver().inlined(location)) append(inlined, true);
+  append(location.frame, false);
+  if (text.size() > kLongest) text.resize(kLongest);
   if (index_.size() <= id) index_.resize(std::max<size_t>(id + 1, session_.location_count()));
   const size_t offset = texts_.size() - kBlock;
-  index_[id] = {static_cast<uint32_t>(offset), static_cast<uint32_t>(text.size())};
-  texts_.replace(offset, std::string::npos, text);
-  texts_.append(kBlock, '\0');
+  index_[id].offset = offset & ((uint64_t{1} << 40U) - 1);
+  index_[id].length = text.size() & kLongest;
+  texts_.resize(texts_.size() + text.size());
+  std::memcpy(texts_.data() + offset, text.data(), text.size());
 }
 
-void ScriptText::put_location(LocationId id, bool tab) {
-  if (index_.size() <= id || index_[id].length == 0) make_text(id);
-  const Text text = index_[id];
-  reserve(text.length + 1);
-  char* to = buffer_.data() + used_;
-  if (tab) *to++ = '\t';
+ScriptText::Text ScriptText::text_of(LocationId id) {
+  if (id >= index_.size() || index_[id].length == 0) make_text(id);
+  return index_[id];
+}
+
+char* ScriptText::put_text(char* to, Text text) const {
   const char* from = texts_.data() + text.offset;
-  for (size_t done = 0; done < text.length; done += kBlock) {
-    std::memcpy(to + done, from + done, kBlock);
+  std::memcpy(to, from, kBlock);
+  constexpr size_t more = kBlock / 3;
+  for (size_t done = kBlock; done < text.length; done += more) {
+    std::memcpy(to + done, from + done, more);
   }
-  used_ = static_cast<size_t>(to - buffer_.data()) + text.length;
+  return to + text.length;
 }
 
 void ScriptText::append_head(const ResolvedSample& resolved) {
@@ -128,67 +154,100 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
       event_width_ = std::max(event_width_, event.name.size());
     }
   }
-  std::string name;
-  append_name(name, resolved.thread.comm.empty() ? ":-1" : resolved.thread.comm);
-  put_padded(name, resolved.callchain ? 0 : 16);
-  put(" ");
-  put_decimal(sample.head.tid, 5);
-  put(" ");
+  line_.clear();
+  append_name(line_, resolved.thread.comm.empty() ? ":-1" : resolved.thread.comm);
+  if (!resolved.callchain && line_.size() < 16) line_.insert(0, 16 - line_.size(), ' ');
+  if (sample.event < events.size() && (sample.event != event_ || sample.period != period_)) {
+    event_ = sample.event;
+    period_ = sample.period;
+    event_text_.clear();
+    constexpr uint64_t sample_period_bit = 1U << 8U;
+    const perfdata::EventInfo& event = events[sample.event];
+    if ((event.sample_type & sample_period_bit) != 0) {
+      event_text_ += fmt::format("{:10} ", sample.period);
+    }
+    event_text_.append(event_width_ - event.name.size(), ' ');
+    event_text_ += event.name;
+    event_text_ += ": ";
+  }
+  constexpr size_t numbers = 128;
+  char* to = reserve(line_.size() + event_text_.size() + numbers);
+  to = put(to, line_);
+  *to++ = ' ';
+  to = put_decimal(to, sample.head.tid, 5);
+  *to++ = ' ';
   if (sample.head.cpu != UINT32_MAX) {
-    put("[");
-    put_decimal(sample.head.cpu, 3, '0');
-    put("] ");
+    *to++ = '[';
+    to = put_decimal(to, sample.head.cpu, 3, '0');
+    to = put(to, "] ");
   }
   if (sample.head.has_time) {
     constexpr uint64_t second = 1'000'000'000;
-    put_decimal(sample.head.time / second, 5);
-    put(".");
-    put_decimal(sample.head.time % second / 1000, 6, '0');
-    put(": ");
+    to = put_decimal(to, sample.head.time / second, 5);
+    *to++ = '.';
+    to = put_decimal(to, sample.head.time % second / 1000, 6, '0');
+    to = put(to, ": ");
   }
-  if (sample.event < events.size()) {
-    constexpr uint64_t sample_period_bit = 1U << 8U;
-    if ((events[sample.event].sample_type & sample_period_bit) != 0) {
-      put_decimal(sample.period, 10);
-      put(" ");
-    }
-    put_padded(events[sample.event].name, event_width_);
-    put(": ");
-  }
+  if (sample.event < events.size()) to = put(to, event_text_);
+  used_ = static_cast<size_t>(to - buffer_.data());
 }
 
-void ScriptText::prefetch(LocationId id, bool text) const {
-  if (id >= index_.size()) return;
-  if (!text) {
-    __builtin_prefetch(&index_[id]);
-    return;
+// The lines of the stack, the leaf's first: those of the root's side are the end of the text.
+void ScriptText::append_stack(const ResolvedSample& sample) {
+  if (sample.thread.slot >= last_.size()) {
+    sample.thread.slot = static_cast<uint32_t>(last_.size());
+    last_.emplace_back();
   }
-  const char* from = texts_.data() + index_[id].offset;
-  __builtin_prefetch(from);
-  __builtin_prefetch(from + 64);
+  Last& last = last_[sample.thread.slot];
+  const std::span<const LocationId> stack = sample.stack;
+  size_t shared = std::min(sample.shared, last.sizes.size() - 1);
+  last.sizes.resize(stack.size() + 1);
+  size_t size = last.sizes[shared];
+  const size_t tail = size;
+  for (size_t i = shared; i < stack.size(); ++i) {
+    const Text text = text_of(stack[i]);
+    // Texts lie far apart.
+    const char* from = texts_.data() + text.offset;
+    __builtin_prefetch(from);
+    __builtin_prefetch(from + 64);
+    size += text.length;
+    last.sizes[i + 1] = size;
+  }
+  char* to = reserve(size);
+  // Of the lap before, what the new text does not reach is there still.
+  const bool here =
+      last.lap == lap_ || (last.lap + 1 == lap_ && last.end - tail >= used_ + size + kBlock);
+  if (!here) shared = 0;
+  for (size_t i = stack.size(); i-- > shared;) to = put_text(to, index_[stack[i]]);
+  if (shared != 0) std::memcpy(to, buffer_.data() + (last.end - tail), tail);
+  used_ += size;
+  last.lap = lap_;
+  last.end = used_;
 }
 
 bool ScriptText::append(const ResolvedSample& sample) {
   append_head(sample);
   if (sample.callchain) {
-    put("\n");
-    // Texts lie far apart: those of the next frames are fetched while these are copied.
-    constexpr size_t ahead = 6;
-    for (size_t i = sample.stack.size(); i-- > 0;) {
-      if (i >= 2 * ahead) prefetch(sample.stack[i - 2 * ahead], false);
-      if (i >= ahead) prefetch(sample.stack[i - ahead], true);
-      put_location(sample.stack[i], true);
-    }
-    put("\n");
+    *reserve(1) = '\n';
+    ++used_;
+    append_stack(sample);
+    *reserve(1) = '\n';
+    ++used_;
   } else {
-    put(" ");
+    *reserve(1) = ' ';
+    ++used_;
     if (sample.stack.empty()) {
-      put("\n");
+      *reserve(1) = '\n';
+      ++used_;
     } else {
-      put_location(sample.stack.back(), false);
+      // Without the tab.
+      const Text text = text_of(sample.stack.back());
+      char* to = reserve(text.length);
+      std::memcpy(to, texts_.data() + text.offset + 1, text.length - 1);
+      used_ += text.length - 1;
     }
   }
-  return used_ < kPiece || flush();
+  return used_ - written_ < kPiece || flush();
 }
 
 void append_script_json(std::string& out, const Session& session, const FrameTable& frames,
@@ -205,7 +264,7 @@ void append_script_json(std::string& out, const Session& session, const FrameTab
   object.number("period", sample.period).address("ip", sample.ip);
   std::string list = "[";
   for (size_t i = resolved.stack.size(); i-- > 0;) {
-    const Location& location = session.location(resolved.stack[i]);
+    const Location location = session.location(resolved.stack[i]);
     std::vector<FrameId> ids = session.resolver().inlined(location);
     ids.push_back(location.frame);
     for (size_t k = 0; k < ids.size(); ++k) {

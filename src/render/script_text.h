@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "profile/session.h"
 
 namespace jitscope {
@@ -23,6 +24,9 @@ struct ScriptOptions {
 };
 
 // Gives the text in large pieces of whole samples to `write`, which says whether to go on.
+//
+// Most of the text was written before: lines of an address are made once, and what a stack shares
+// with the one before of its thread, the end of its text, is copied from there in one go.
 class ScriptText {
  public:
   using Write = std::function<bool(std::string_view)>;
@@ -33,33 +37,51 @@ class ScriptText {
   bool flush();
 
  private:
-  // The lines of a location, all but the first tab: bytes of texts_. Copied in whole blocks, so
-  // texts_ and buffer_ have a block more than they use.
+  // The lines of a location with a tab in front of each: bytes of texts_. Copied in whole blocks,
+  // so texts_ and buffer_ have a block more than they use.
   struct Text {
-    uint32_t offset = 0;
-    uint32_t length = 0;  // 0: not made yet
+    uint64_t offset : 40 = 0;
+    uint64_t length : 24 = 0;  // 0: not made yet
   };
-  static constexpr size_t kBlock = 32;
+  static constexpr size_t kLongest = (1U << 24U) - 1;
+  static constexpr size_t kBlock = 96;  // what most are not longer than
   static constexpr size_t kPiece = 256U << 10U;
+  // The text of a thread's last stack, and where in buffer_ it ends.
+  struct Last {
+    uint64_t lap = 0;
+    size_t end = 0;
+    std::vector<size_t> sizes{0};  // [i]: of the lines of its i outermost frames
+  };
 
   void append_head(const ResolvedSample& sample);
-  void put(std::string_view text);
-  void put_padded(std::string_view text, size_t width);
-  void put_decimal(uint64_t value, size_t width, char fill = ' ');
-  void put_location(LocationId location, bool tab);
+  void append_stack(const ResolvedSample& sample);
   void make_text(LocationId location);
-  void prefetch(LocationId location, bool text) const;
-  void reserve(size_t bytes);
+  [[nodiscard]] Text text_of(LocationId location);
+  char* put_text(char* to, Text text) const;
+  const std::string& name_text(FrameId id, const Frame& frame);
+  // Room for so many bytes and a block.
+  char* reserve(size_t bytes);
 
   const Session& session_;
   const FrameTable& frames_;
   ScriptOptions options_;
   Write write_;
-  std::vector<Text> index_;  // by location
-  std::string texts_;
+  LargeVector<Text> index_;  // by location
+  LargeVector<char> texts_;
+  std::vector<std::string> names_;  // of frames, as shown; "" not made yet
+  std::string line_;
+  // Filled from the front to the back, again and again: laps. What was written stays until the next
+  // lap comes by, so that stacks can be copied from there.
   std::vector<char> buffer_;
+  size_t written_ = 0;
   size_t used_ = 0;
+  uint64_t lap_ = 1;
+  std::vector<Last> last_;  // by ThreadState::slot
   size_t event_width_ = 0;
+  // What stands behind the time: the period and the event.
+  std::string event_text_;
+  uint32_t event_ = UINT32_MAX;
+  uint64_t period_ = 0;
 };
 
 // One JSON object a sample.

@@ -65,9 +65,14 @@ OrderQueue::Entry OrderQueue::pop() {
   const Entry entry = run.entries[run.next++];
   // What waited for a round has left the cache: fetch what comes a little later in this run.
   constexpr size_t ahead = 3;
+  constexpr uint32_t most = 2048;  // bytes of it, which all but the deepest stacks have room in
   if (run.entries.size() - run.next > ahead) {
     const Entry& soon = run.entries[run.next + ahead];
-    if (soon.chunk != nullptr) __builtin_prefetch(soon.chunk->bytes().data() + soon.position);
+    if (soon.chunk != nullptr) {
+      const std::byte* bytes = soon.chunk->bytes().data() + soon.position;
+      constexpr uint32_t line = 64;
+      for (uint32_t i = 0; i < std::min(soon.size, most); i += line) __builtin_prefetch(bytes + i);
+    }
   }
   entry_bytes_ -= entry.size + sizeof(Entry);
   if (run.empty()) {

@@ -168,7 +168,7 @@ Status Writer::write_new_ids() {
 }
 
 Status Writer::finish() {
-  const auto descriptions = static_cast<uint8_t>(Feature::event_descriptions);
+  const auto descriptions = static_cast<uint8_t>(WrittenFeature::event_descriptions);
   const bool named = std::ranges::any_of(
       entries_, [](const Entry& entry) { return !entry.attribute.name.empty(); });
   if (named && !features_.contains(descriptions)) {

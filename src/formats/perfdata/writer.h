@@ -41,7 +41,7 @@ class MemoryOutput final : public FileOutput {
 };
 
 // HEADER_* of tools/perf/util/header.h: bits of the header, in this order in the file.
-enum class Feature : uint8_t {
+enum class WrittenFeature : uint8_t {
   tracing_data = 1,
   build_id = 2,
   hostname = 3,
@@ -85,11 +85,11 @@ class Writer {
   void add_ids(size_t attribute, std::span<const uint64_t> ids);
   // Replaces an earlier payload of that feature.
   void set_feature(uint8_t bit, std::string payload);
-  void set_feature(Feature feature, std::string payload) {
+  void set_feature(WrittenFeature feature, std::string payload) {
     set_feature(static_cast<uint8_t>(feature), std::move(payload));
   }
-  // Feature sections (event_descriptions is made from the attributes, unless it was set) and the
-  // final header. Last.
+  // WrittenFeature sections (event_descriptions is made from the attributes, unless it was set) and
+  // the final header. Last.
   Status finish();
 
   [[nodiscard]] uint64_t data_bytes() const { return data_size_; }

@@ -86,7 +86,7 @@ class SelfDescription {
     }
   }
 
-  ImageIdentity identity;
+  MappedImageIdentity identity;
   std::optional<OfflineMapBase> base;
   bool crossgen = false;
   std::string wrong;
@@ -157,7 +157,8 @@ std::optional<std::string> normal_guid(std::string_view text) {
   return lower(digits);
 }
 
-std::optional<std::string> identity_conflict(const ImageIdentity& map, const ImageIdentity& image) {
+std::optional<std::string> identity_conflict(const MappedImageIdentity& map,
+                                             const MappedImageIdentity& image) {
   const auto differ = [](const auto& a, const auto& b) { return a && b && *a != *b; };
   if (differ(map.build_id, image.build_id)) {
     return fmt::format("made for build-id {}, the image has {}", *map.build_id, *image.build_id);
@@ -171,7 +172,7 @@ std::optional<std::string> identity_conflict(const ImageIdentity& map, const Ima
   return std::nullopt;
 }
 
-bool agrees_in_something(const ImageIdentity& map, const ImageIdentity& image) {
+bool agrees_in_something(const MappedImageIdentity& map, const MappedImageIdentity& image) {
   const auto same = [](const auto& a, const auto& b) { return a && b && *a == *b; };
   return !identity_conflict(map, image) &&
          (same(map.build_id, image.build_id) || same(map.guid, image.guid) ||

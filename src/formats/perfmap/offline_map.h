@@ -45,7 +45,7 @@ struct OfflineMapOption {
 Result<OfflineMapOption> parse_offline_map_option(std::string_view text);
 
 // What is known of an image, or what a map says of it.
-struct ImageIdentity {
+struct MappedImageIdentity {
   std::optional<std::string> build_id;  // lower case hexadecimal
   std::optional<std::string> guid;      // as normal_guid() gives it
   std::optional<uint64_t> size;
@@ -54,9 +54,10 @@ struct ImageIdentity {
 [[nodiscard]] std::optional<std::string> normal_guid(std::string_view text);
 // Why they are not the same image: "made for build-id 6f3c, the image has 77aa"; nothing where they
 // agree in all that both know (which may be nothing at all: see agrees_in_something).
-[[nodiscard]] std::optional<std::string> identity_conflict(const ImageIdentity& map,
-                                                           const ImageIdentity& image);
-[[nodiscard]] bool agrees_in_something(const ImageIdentity& map, const ImageIdentity& image);
+[[nodiscard]] std::optional<std::string> identity_conflict(const MappedImageIdentity& map,
+                                                           const MappedImageIdentity& image);
+[[nodiscard]] bool agrees_in_something(const MappedImageIdentity& map,
+                                       const MappedImageIdentity& image);
 
 // Where an image is mapped.
 struct ImageMapping {
@@ -73,7 +74,7 @@ class OfflineMap {
                                                   Diagnostics& diagnostics);
 
   [[nodiscard]] OfflineMapBase base() const { return base_; }
-  [[nodiscard]] const ImageIdentity& identity() const { return identity_; }
+  [[nodiscard]] const MappedImageIdentity& identity() const { return identity_; }
   // An address of the process as the map counts; nothing when it lies before the mapping.
   [[nodiscard]] std::optional<uint64_t> key(const ImageMapping& mapping, uint64_t address) const;
   // By file offset, RVA or address, as base() says.
@@ -84,7 +85,7 @@ class OfflineMap {
   OfflineMap() = default;
 
   OfflineMapBase base_ = OfflineMapBase::file;
-  ImageIdentity identity_;
+  MappedImageIdentity identity_;
   std::unique_ptr<PerfMapIndex> index_;
 };
 

@@ -65,7 +65,7 @@ class LiveTargetTest : public testing::Test {
                               target_->original(0, target_->size()));
   }
   std::unique_ptr<BpfSession> session(bool events = false) const {
-    SessionOptions options;
+    BpfSessionOptions options;
     options.events = events;
     auto opened = BpfSession::open(*process_, options);
     EXPECT_TRUE(opened) << to_string(opened.error());

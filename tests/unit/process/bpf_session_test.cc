@@ -61,7 +61,7 @@ class BpfSessionTest : public testing::Test {
     process_.emplace(std::move(*process));
   }
 
-  std::unique_ptr<BpfSession> open(SessionOptions options = {}) {
+  std::unique_ptr<BpfSession> open(BpfSessionOptions options = {}) {
     auto session = BpfSession::open(*process_, options);
     if (!session) {
       ADD_FAILURE() << to_string(session.error());
@@ -158,7 +158,7 @@ TEST_F(BpfSessionTest, StacksBeginAtTheStackPointer) {
   NEED_ROOT();
   const auto address = reinterpret_cast<uint64_t>(&jitscope_test_add);
   const FilePlace place = place_of(address);
-  SessionOptions options;
+  BpfSessionOptions options;
   options.stacks = true;
   auto session = open(options);
   ASSERT_TRUE(session);
@@ -271,7 +271,7 @@ TEST_F(BpfSessionTest, WhatFindsNoRoomIsCountedAsLost) {
   NEED_ROOT();
   const auto address = reinterpret_cast<uint64_t>(&jitscope_test_add);
   const FilePlace place = place_of(address);
-  SessionOptions options;
+  BpfSessionOptions options;
   options.ring_bytes = 4096;
   auto session = open(options);
   ASSERT_TRUE(session);
@@ -316,7 +316,7 @@ TEST_F(BpfSessionTest, CountingAloneSendsNothing) {
   NEED_ROOT();
   const auto address = reinterpret_cast<uint64_t>(&jitscope_test_add);
   const FilePlace place = place_of(address);
-  SessionOptions options;
+  BpfSessionOptions options;
   options.events = false;
   auto session = open(options);
   ASSERT_TRUE(session);
@@ -345,7 +345,7 @@ TEST_F(BpfSessionTest, ARemovedSiteKeepsItsCounts) {
 
 TEST_F(BpfSessionTest, MoreSitesThanRoomIsAnError) {
   NEED_ROOT();
-  SessionOptions options;
+  BpfSessionOptions options;
   options.max_sites = 2;
   auto session = open(options);
   ASSERT_TRUE(session);

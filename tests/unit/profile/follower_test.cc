@@ -212,7 +212,7 @@ TEST_F(FollowerTest, ImpossibleLinesAreCountedAndHurtNobody) {
   EXPECT_EQ(seen.loads[0].code, std::string(16, '\0'));  // nothing is mapped there
   EXPECT_EQ(seen.loads[1].name, "fine");
   EXPECT_EQ(seen.loads[1].code, "ghij");
-  EXPECT_EQ(report.processes.at(0).skipped, 2);
+  EXPECT_EQ(report.processes.at(0).skipped, 3);
 }
 
 TEST_F(FollowerTest, AProcessWithoutASourceSaysWhy) {

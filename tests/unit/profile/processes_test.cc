@@ -129,26 +129,24 @@ TEST_F(ProcessesTest, AnExecutableMappingOfAFilesStartMayBeAJitdump) {
   EXPECT_EQ(files_.info(life->dump_candidates[0].file).path, "/tmp/jit-10.dump");
 }
 
-TEST(AddressCache, KeepsAnswersByAddressAndKind) {
+TEST(AddressCache, KeepsAnswersByAddress) {
   AddressCache cache;
-  for (uint64_t ip = 0; ip < 10'000; ++ip) {
-    AddressCache::Entry& entry = cache.at(ip * 8, ip % 2 == 0);
-    ASSERT_EQ(entry.location, AddressCache::kNone) << ip;
-    AddressCache::Limits limits;
-    limits.until = ip;
-    cache.set(entry, ip * 8, ip % 2 == 0, static_cast<uint32_t>(ip), limits);
+  for (uint32_t number = 0; number < 10'000; ++number) {
+    const uint64_t ip = uint64_t{number} * 8;
+    ASSERT_EQ(cache.at(ip).location, AddressCache::kNone) << ip;
+    cache.set(ip, {number, number * 2});
   }
-  for (uint64_t ip = 0; ip < 10'000; ++ip) {
-    const AddressCache::Entry& entry = cache.at(ip * 8, ip % 2 == 0);
-    ASSERT_EQ(entry.location, ip);
-    ASSERT_EQ(cache.limits(entry).until, ip);
+  for (uint32_t number = 0; number < 10'000; ++number) {
+    const AddressCache::Entry entry = cache.at(uint64_t{number} * 8);
+    ASSERT_EQ(entry.location, number);
+    ASSERT_EQ(entry.note, number * 2);
   }
-  AddressCache::Entry& other = cache.at(8, true);  // as a caller: another question
-  EXPECT_EQ(other.location, AddressCache::kNone);
-  cache.set(other, 8, true, 77, {});
-  EXPECT_EQ(cache.at(8, false).location, 1U);
-  cache.set(cache.at(8, true), 8, true, 78, {});
-  EXPECT_EQ(cache.at(8, true).location, 78U);
+  EXPECT_EQ(cache.at(7).location, AddressCache::kNone);
+  cache.set(8, {77, 0});
+  EXPECT_EQ(cache.at(8).location, 77U);
+  EXPECT_EQ(cache.at(16).location, 2U);
+  cache.keep_for(5);
+  EXPECT_EQ(cache.at(8).location, AddressCache::kNone);
 }
 
 }  // namespace

@@ -235,6 +235,25 @@ TEST_F(SessionTest, AGivenDumpAndAGivenMapAreUsed) {
   EXPECT_THAT(names(builder, map), ::testing::ElementsAre("mapped"));
 }
 
+// Of the maps in a container's file system, the one with code where the process may execute.
+TEST_F(SessionTest, AMapInAPidNamespaceIsFoundByItsAddresses) {
+  std::filesystem::create_directories(folder_ + "/root/tmp");
+  write("root/tmp/perf-1.map", "7f0000000040 100 mine\n");
+  write("root/tmp/perf-2.map", "550000000040 100 another\n");
+  NamingOptions options;
+  options.root = folder_ + "/root";
+  for (const uint64_t name_space : {0xEFFFFFFCULL, 0xF0000001ULL}) {
+    PerfDataBuilder builder;
+    jit_process(builder, "");
+    const std::vector<perfdata::Namespaces::Link> links(7, {4, name_space});
+    builder.namespaces(kPid, kPid, links, Stamp{kPid, kPid, 40, 0});
+    sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+    EXPECT_THAT(names(builder, options),
+                ::testing::ElementsAre(name_space == 0xEFFFFFFC ? "<JIT code without a map or dump>"
+                                                                : "mine"));
+  }
+}
+
 // What stacks have in common is not resolved again; the answers must be as if it were.
 TEST_F(SessionTest, SharedStacksGiveEachFrameItsOwnAddress) {
   std::mt19937 random(11);

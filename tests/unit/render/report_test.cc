@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -215,6 +216,7 @@ TEST(ReportText, TableInTheMannerOfPerf) {
   EXPECT_THAT(text, HasSubstr("# Samples: 120 of event 'cpu-clock'\n"));
   EXPECT_THAT(text, HasSubstr("# Event count (approx.): 1200000000 ns\n"));
   EXPECT_THAT(text, HasSubstr("# Samples of all events: 123\n"));
+  EXPECT_THAT(text, HasSubstr("# Other events (--event): page-faults\n"));
   EXPECT_THAT(text, HasSubstr("# Lost: 4\n"));
   EXPECT_THAT(text, HasSubstr("#  Total     Self   Samples  Tier"));
   EXPECT_THAT(text, HasSubstr("  59.17%   18.33%        71  c1-full,c2  jitdump   JIT"));
@@ -256,6 +258,23 @@ TEST(ReportJson, HeadAndRows) {
   }
   EXPECT_EQ(self, 120u);
   EXPECT_EQ(reasons, 2u);
+}
+
+TEST(ReportJson, LimitsOfRowsHoldAsInText) {
+  const Report report = build_report(test::sample_profile());
+  const auto rows = [&](const ReportTextOptions& options) {
+    const std::string text = report_json(report, options);
+    return static_cast<size_t>(std::ranges::count(text, '\n')) - 1;
+  };
+  EXPECT_EQ(rows({}), report.rows.size());
+  EXPECT_EQ(rows({.max_rows = 2}), 2u);
+  EXPECT_EQ(rows({.max_rows = 0}), 0u);
+  const size_t half = rows({.min_percent = 50});
+  EXPECT_GT(half, 0u);
+  EXPECT_LT(half, report.rows.size());
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    EXPECT_EQ(report.rows[i].total.weight * 2 >= report.sum.weight, i < half) << i;
+  }
 }
 
 }  // namespace

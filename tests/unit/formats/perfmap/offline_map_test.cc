@@ -105,8 +105,8 @@ TEST(OfflineMap, AnIdentityThatCannotBeTrusted) {
 }
 
 TEST(OfflineMap, WrongImagesAreFoundOut) {
-  const ImageIdentity nothing;
-  const ImageIdentity map{"aa", std::nullopt, 100};
+  const MappedImageIdentity nothing;
+  const MappedImageIdentity map{"aa", std::nullopt, 100};
   EXPECT_FALSE(identity_conflict(nothing, map));
   EXPECT_FALSE(identity_conflict(map, nothing));
   EXPECT_FALSE(agrees_in_something(map, nothing));
