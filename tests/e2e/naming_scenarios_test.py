@@ -90,7 +90,7 @@ def test_pid_namespace():
             say("pid namespace", "perf inject --jit", score_perf(perf_script(injected), truth))
         score = score_jitscope(same_samples(told, jitscope_samples(taken.data)), truth, "raw")
         say("pid namespace", "jitscope, the process gone", score)
-        all_right(score, "pid namespace", 400)
+        all_right(score, "pid namespace", 100)
 
         dump_path.rename(scratch("/var/tmp") / "jit-1.dump")
         pairs = same_samples(told, jitscope_samples(taken.data))
@@ -102,7 +102,7 @@ def test_pid_namespace():
         pairs = same_samples(told, jitscope_samples(taken.data, "--perf-map", f"{pid}={INNER_MAP}"))
         score = score_by_map(pairs, Map(INNER_MAP), pid)
         say("pid namespace", "jitscope --perf-map", score)
-        nothing_wrong(score, "pid namespace, --perf-map", 400)
+        nothing_wrong(score, "pid namespace, --perf-map", 100)
         equal(score.unnamed, 0, "unnamed with --perf-map")
     finally:
         INNER_MAP.unlink(missing_ok=True)
@@ -126,7 +126,7 @@ def test_pid_namespace_of_a_living_process():
             lines = Map(INNER_MAP)
         score = score_by_map(pairs, lines, pid)
         say("pid namespace, alive", "jitscope", score)
-        nothing_wrong(score, "pid namespace, alive", 200)
+        nothing_wrong(score, "pid namespace, alive", 50)
         equal(score.unnamed, 0, f"unnamed: {score.examples}")
     finally:
         INNER_MAP.unlink(missing_ok=True)
@@ -151,12 +151,12 @@ def test_mount_namespace_that_is_gone():
     says(doctor(taken.data), "--root")
     score = score_jitscope(same_samples(told, jitscope_samples(taken.data, "--root", root)), truth, "raw")
     say("mount namespace, gone", "jitscope --root", score)
-    all_right(score, "--root", 400)
+    all_right(score, "--root", 100)
     lines = Map(root / f"tmp/perf-{dump.pid}.map")
     dump_path.unlink()
     score = score_by_map(same_samples(told, jitscope_samples(taken.data, "--root", root)), lines, dump.pid)
     say("mount namespace, gone", "jitscope --root, map alone", score)
-    nothing_wrong(score, "--root, map alone", 400)
+    nothing_wrong(score, "--root, map alone", 100)
     equal(score.unnamed, 0, f"unnamed: {score.examples}")
 
 
@@ -192,7 +192,7 @@ def test_php_fork():
         print(f"     php fork: perf script: {unnamed} of the child's samples unnamed")
         score = score_by_map([pair for pair in pairs if pair[0].pid == child], lines, child)
         say("php fork", "jitscope, the child", score)
-        all_right(score, "php fork", 200)
+        all_right(score, "php fork", 50)
         # The names are those of the functions that the program says it ran.
         for pid, name, begin, end in runs:
             if pid == child:
@@ -215,7 +215,7 @@ def test_node_killed():
         pairs = same_samples(told, jitscope_samples(taken.data))
         score = score_jitscope(pairs, dump_truth(dump, {dump.pid}), "raw")
         say(f"node killed (dump {'cut' if dump.cut else 'whole'})", "jitscope", score)
-        all_right(score, "what the dump still has", 400)
+        all_right(score, "what the dump still has", 100)
         score = score_by_map(pairs, Map(path), dump.pid)
         say("node killed", "jitscope, by the lines of the map", score)
         equal((score.wrong, score.unnamed), (0, 0), f"wrong, unnamed: {score.examples}")
@@ -245,7 +245,7 @@ def test_cut_record():
     injected = inject(taken, "cut record")
     if injected:
         say("cut record", "perf inject --jit", score_perf(perf_script(injected, fields=REGISTER_FIELDS), truth))
-    all_right(score, "cut record", 200)
+    all_right(score, "cut record", 50)
     last = truth(next(sample for sample in reversed(told) if truth(sample)))
     check(sum(truth(sample) == last for sample in told) > 100, "the cut function was sampled")
 
@@ -260,7 +260,7 @@ def without_a_clock(what, taken, *advice):
     score = score_jitscope(pairs, truth)
     say(what, "jitscope", score)
     inject(taken, what)
-    nothing_wrong(score, what, 500)
+    nothing_wrong(score, what, 100)
     settled = [pair for pair in pairs if arena.start <= pair[0].ip < arena.permanent_end]
     all_right(score_jitscope(settled, truth), f"{what}: what needs no clock", 50)
     says(doctor(taken.data), *advice)

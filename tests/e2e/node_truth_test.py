@@ -82,7 +82,7 @@ def test_dump():
     injected = inject(run.taken, what)
     if injected:
         say(what, "perf inject --jit, perf script", score_perf(perf_script(injected), run.by_dump))
-    all_right(score, what, 2000)
+    all_right(score, what, 300)
     seen, wrong = run.numbers_agree("jitscope with the jitdump", [ours for _, ours in pairs], certain_name)
     check(len(seen) > 1000 and not wrong, f"{len(seen)} samples in numbered functions; wrong: {wrong[:5]}")
     print(f"     {len(run.dump.loads)} loads, {sum(run.dump.at(s.ip, s.time)[1] for s in run.told)} samples in "
@@ -106,7 +106,7 @@ def test_map_alone():
     score = score_jitscope(pairs, truth, "raw")
     say(what, "jitscope", score)
     say(what, "perf script", score_perf(run.told, truth))
-    nothing_wrong(score, what, 2000)
+    nothing_wrong(score, what, 300)
     equal(score.unnamed, 0, f"unnamed: {score.examples}")
     check(score.right > 0, f"nothing is certain: {score}")
     seen, wrong = run.numbers_agree("jitscope with the map alone", [ours for _, ours in pairs], certain_name)

@@ -106,7 +106,7 @@ def test_dump_with_lines():
     taken = record_truth("--functions", 800, "--debug-info")
     _, told, truth = truths(taken)
     pairs = same_samples(told, jitscope_samples(taken.data, "--lines"))
-    all_right(score_jitscope(pairs, truth), "lines", 300)
+    all_right(score_jitscope(pairs, truth), "lines", 100)
     for theirs, ours in pairs:
         name = truth(theirs)
         if name:
@@ -124,7 +124,7 @@ def test_dump_given_by_option():
     equal((score.unnamed, score.wrong), (score.all, 0), "without the dump: unnamed, wrong")
     for given in (moved[0], other):
         score = score_jitscope(same_samples(told, jitscope_samples(taken.data, "--jitdump", given)), truth)
-        all_right(score, f"--jitdump {given}", 300)
+        all_right(score, f"--jitdump {given}", 100)
 
 
 def test_map_alone():
@@ -136,7 +136,7 @@ def test_map_alone():
         score = score_jitscope(pairs, truth)
         say(what, "jitscope", score)
         say(what, "perf script", score_perf(told, truth))
-        nothing_wrong(score, what, 3000)
+        nothing_wrong(score, what, 500)
         equal(score.unnamed, 0, f"unnamed: {score.examples}")
         # Not by calling everything ambiguous: what nothing overlapped has a name for certain.
         settled = [pair for pair in pairs if arena.start <= pair[0].ip < arena.permanent_end]
@@ -161,7 +161,7 @@ def test_map_and_dump():
     taken = record_truth("--functions", 1500, files=("dump", "map"))
     _, told, truth = truths(taken)
     try:
-        all_right(score_jitscope(same_samples(told, jitscope_samples(taken.data)), truth), "map and dump", 500)
+        all_right(score_jitscope(same_samples(told, jitscope_samples(taken.data)), truth), "map and dump", 100)
     finally:
         remove_maps(told)
 

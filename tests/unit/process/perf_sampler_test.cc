@@ -103,6 +103,7 @@ void burn(uint64_t nanoseconds) {
 TEST(PerfSampler, SamplesThisProcessAndThreadsThatComeLater) {
   SamplerOptions options;
   options.frequency = 2000;
+  const uint64_t begin = monotonic_ns();
   const auto sampler = open(self(), options);
   if (!sampler) GTEST_SKIP() << "sampling is not permitted";
   EXPECT_THAT(sampler->threads(), Contains(::getpid()));
@@ -114,7 +115,6 @@ TEST(PerfSampler, SamplesThisProcessAndThreadsThatComeLater) {
   EXPECT_THAT(ids, SizeIs(Ge(1U)));
   EXPECT_THAT(sampler->take_new_ids(), IsEmpty());
 
-  const uint64_t begin = monotonic_ns();
   std::atomic<bool> end = false;
   std::atomic<pid_t> tid = 0;
   std::thread other([&] {
