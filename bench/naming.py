@@ -236,15 +236,15 @@ def count_samples(data):
         fail("no folded stacks")
 
 
-def compare_recording(table, data, directory):
+def compare_recording(table, data):
     perf_script, script = ["perf", "script", "-i", data], [JITSCOPE, "script", "-i", data]
     table.compare("script", [perf_script], [script], 25)
     table.compare("report, flat", [["perf", "report", "--stdio", "-g", "none", "--no-children", "-i", data]],
                   [[JITSCOPE, "report", "--no-children", "-i", data]], 6)
     table.compare("report, with callers",
                   [["perf", "report", "--sort", "sym", "--children", "-g", "none", "--stdio", "-i", data]],
-                  [[JITSCOPE, "report", "--sort", "method", "-i", data]], 50)
-    fold = [JITSCOPE, "flame", "-i", data, "-o", directory / "out.folded"]
+                  [[JITSCOPE, "report", "-i", data]], 50)
+    fold = [JITSCOPE, "flame", "-i", data, "-o", "-.folded"]
     collapse = stackcollapse()
     if collapse:
         table.compare("folded / script|stackcollapse-perf", [perf_script, collapse], [fold], 200)
@@ -303,7 +303,7 @@ def main():
             data, maps = record(size, directory)
             count_samples(data)
             table = Table(words.rounds)
-            compare_recording(table, data, directory)
+            compare_recording(table, data)
             compare_map(table, directory, size.map_lines)
             compare_dump(table, directory, size.loads, words.inject)
         finally:

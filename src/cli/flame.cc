@@ -148,7 +148,7 @@ Status write_folded_file(const Profile& profile, const FlameArguments& arguments
   options.event = event;
   options.per_thread = arguments.per_thread;
   if (arguments.output == "-.folded") {
-    write_folded(profile, options, [](std::string_view piece) { write_out(piece); });
+    write_folded(profile, options, [](std::string_view piece) { output().write_bulk(piece); });
     return {};
   }
   OutputFile file(arguments.output);

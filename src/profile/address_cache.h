@@ -5,6 +5,9 @@
 // everything is forgotten.
 #pragma once
 
+#include <emmintrin.h>
+
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -39,9 +42,7 @@ class AddressCache {
     const size_t mask = buckets_.size() - 1;
     for (size_t i = place(ip);; i = (i + 1) & mask) {
       const Bucket& bucket = buckets_[i];
-      if (const unsigned hits = bucket.hits(ip); hits != 0) {
-        return bucket.entries[static_cast<size_t>(std::countr_zero(hits))];
-      }
+      if (const unsigned hits = bucket.hits(ip); hits != 0) return bucket.entries[first_way(hits)];
       if (bucket.entries.back().location == kNone) return {};
     }
   }
@@ -65,17 +66,23 @@ class AddressCache {
   static constexpr size_t kWays = 4;
   // Filled from the front.
   struct alignas(64) Bucket {
-    std::array<uint64_t, kWays> ips{};
+    // Free ways have an ip that hardly anybody asks for, and no location.
+    std::array<uint64_t, kWays> ips{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     std::array<Entry, kWays> entries{};
-    // A bit for each way that has the address.
+    // Four bits for each way that has the address.
     [[nodiscard]] unsigned hits(uint64_t ip) const {
-      unsigned bits = 0;
-      for (unsigned k = 0; k < kWays; ++k) {
-        bits |= static_cast<unsigned>(ips[k] == ip && entries[k].location != kNone) << k;
-      }
-      return bits;
+      const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(ip));
+      const auto* pairs = reinterpret_cast<const __m128i*>(ips.data());
+      const auto same = [&wanted](__m128i pair) {
+        const __m128i halves = _mm_cmpeq_epi32(pair, wanted);
+        return _mm_and_si128(halves, _mm_shuffle_epi32(halves, _MM_SHUFFLE(2, 3, 0, 1)));
+      };
+      const __m128i all =
+          _mm_packs_epi32(same(_mm_load_si128(pairs)), same(_mm_load_si128(pairs + 1)));
+      return static_cast<unsigned>(_mm_movemask_epi8(all));
     }
   };
+  static size_t first_way(unsigned hits) { return static_cast<size_t>(std::countr_zero(hits)) / 4; }
   static_assert(sizeof(Bucket) == 64);
   [[nodiscard]] size_t place(uint64_t ip) const {
     return static_cast<size_t>((ip * 0x9e3779b97f4a7c15ULL) >> 32U) & (buckets_.size() - 1);

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -69,18 +71,18 @@ class CodeSpans {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  CodeSpans() : parts_(kFirstSize) {}
+  CodeSpans() : lines_(kFirstSize) {}
 
   // See AddressCache.
   void keep_for(uint32_t generation) {
     if (generation == generation_) return;
     generation_ = generation;
     if (used_ == 0) return;
-    parts_ = LargeVector<Part>(kFirstSize);
+    lines_ = LargeVector<Line>(kFirstSize);
     used_ = 0;
     by_start_.clear();
   }
-  void prefetch(uint64_t address) const { __builtin_prefetch(&parts_[place(address >> kBits)]); }
+  void prefetch(uint64_t address) const { __builtin_prefetch(&lines_[place(address >> kBits)]); }
   // A span that the address's block knows, or one without number. It may not hold, if it expires or
   // for times before the latest that was asked for.
   struct Known {
@@ -89,26 +91,31 @@ class CodeSpans {
   };
   [[nodiscard]] Known quick(uint64_t address) const {
     const uint64_t block = address >> kBits;
-    const auto offset = static_cast<uint8_t>(address);
-    const size_t mask = parts_.size() - 1;
+    const auto offset = static_cast<uint32_t>(address & (kBlock - 1));
+    const size_t mask = lines_.size() - 1;
     for (size_t i = place(block);; i = (i + 1) & mask) {
-      const Part& part = parts_[i];
-      if ((part.block == block && part.has(offset)) || part.span == kNone) {
-        return {part.span, part.expires};
+      const Line& line = lines_[i];
+      if (const unsigned hits = line.hits(block, offset); hits != 0) {
+        const auto way = static_cast<size_t>(std::countr_zero(hits));
+        return {line.spans[way], (line.sizes[way] & kExpires) != 0};
       }
+      if (line.spans.back() == kNone) return {};
     }
   }
   // The first of those that the block knows that `fits`.
   template <typename Fits>
   [[nodiscard]] uint32_t find(uint64_t address, Fits fits) const {
     const uint64_t block = address >> kBits;
-    const auto offset = static_cast<uint8_t>(address);
-    const size_t mask = parts_.size() - 1;
-    for (size_t i = place(block); parts_[i].span != kNone; i = (i + 1) & mask) {
-      const Part& part = parts_[i];
-      if (part.block == block && part.has(offset) && fits(part.span)) return part.span;
+    const auto offset = static_cast<uint32_t>(address & (kBlock - 1));
+    const size_t mask = lines_.size() - 1;
+    for (size_t i = place(block);; i = (i + 1) & mask) {
+      const Line& line = lines_[i];
+      for (unsigned hits = line.hits(block, offset); hits != 0; hits &= hits - 1) {
+        const uint32_t span = line.spans[static_cast<size_t>(std::countr_zero(hits))];
+        if (fits(span)) return span;
+      }
+      if (line.spans.back() == kNone) return kNone;
     }
-    return kNone;
   }
   // The span around the address that was found last, whatever its block knows.
   [[nodiscard]] uint32_t around(uint64_t address) const {
@@ -129,56 +136,70 @@ class CodeSpans {
   }
 
  private:
-  static constexpr unsigned kBits = 8;
+  static constexpr unsigned kBits = 9;
   static constexpr uint64_t kBlock = uint64_t{1} << kBits;
-  static constexpr uint64_t kMostBlocks = 16;
-  static constexpr size_t kFirstSize = 256;
-  // What a block has of a span.
-  struct Part {
-    uint64_t block = 0;
-    uint32_t span = kNone;
-    uint8_t low = 0;
-    uint8_t high = 0;  // inclusive
-    bool expires = false;
-    [[nodiscard]] bool has(uint8_t offset) const { return offset >= low && offset <= high; }
+  static constexpr uint64_t kMostBlocks = 8;
+  static constexpr size_t kFirstSize = 64;
+  static constexpr size_t kWays = 4;
+  // Parts of spans in blocks, filled from the front; compared without a branch.
+  struct alignas(64) Line {
+    std::array<uint64_t, kWays> blocks{};
+    std::array<uint32_t, kWays> spans{kNone, kNone, kNone, kNone};
+    std::array<uint16_t, kWays> lows{};
+    std::array<uint16_t, kWays> sizes{};  // less one, and kExpires
+    // A bit for each way that has the place.
+    [[nodiscard]] unsigned hits(uint64_t block, uint32_t offset) const {
+      unsigned bits = 0;
+      for (unsigned k = 0; k < kWays; ++k) {
+        const bool inside = offset - lows[k] <= (sizes[k] & (kBlock - 1));
+        bits |= static_cast<unsigned>((blocks[k] == block) & inside & (spans[k] != kNone)) << k;
+      }
+      return bits;
+    }
   };
-  static_assert(sizeof(Part) == 16);
+  static_assert(sizeof(Line) == 64);
+  static constexpr uint16_t kExpires = 1U << 15U;
   [[nodiscard]] size_t place(uint64_t block) const {
-    return static_cast<size_t>((block * 0x9e3779b97f4a7c15ULL) >> 32U) & (parts_.size() - 1);
+    return static_cast<size_t>((block * 0x9e3779b97f4a7c15ULL) >> 32U) & (lines_.size() - 1);
   }
   // Where code is replaced again and again, the span of the same addresses that the block knew is
   // forgotten.
   void add_part(uint64_t block, uint32_t span, const CodeSpan& code) {
-    Part part;
-    part.block = block;
     const uint64_t start = block << kBits;
-    part.low = static_cast<uint8_t>(std::max(code.range.low, start) - start);
-    part.high = static_cast<uint8_t>(std::min(code.range.high, start + kBlock - 1) - start);
-    part.expires = code.limits.expires();
-    part.span = span;
-    const size_t mask = parts_.size() - 1;
-    size_t i = place(block);
-    for (; parts_[i].span != kNone; i = (i + 1) & mask) {
-      Part& other = parts_[i];
-      if (other.block != block || other.low != part.low || other.high != part.high) continue;
-      other = part;
-      return;
+    const uint64_t low = std::max(code.range.low, start) - start;
+    const uint64_t high = std::min(code.range.high, start + kBlock - 1) - start;
+    const auto size = static_cast<uint16_t>((high - low) | (code.limits.expires() ? kExpires : 0U));
+    put_part(block, span, static_cast<uint16_t>(low), size);
+  }
+  void put_part(uint64_t block, uint32_t span, uint16_t low, uint16_t size) {
+    const size_t mask = lines_.size() - 1;
+    for (size_t i = place(block);; i = (i + 1) & mask) {
+      Line& line = lines_[i];
+      for (size_t k = 0; k < kWays; ++k) {
+        const bool fresh = line.spans[k] == kNone;
+        const bool same = line.blocks[k] == block && line.lows[k] == low &&
+                          ((line.sizes[k] ^ size) & (kBlock - 1)) == 0;
+        if (!fresh && !same) continue;
+        line.blocks[k] = block;
+        line.spans[k] = span;
+        line.lows[k] = low;
+        line.sizes[k] = size;
+        if (fresh && ++used_ > lines_.size() * kWays / 2) grow();
+        return;
+      }
     }
-    parts_[i] = part;
-    if (++used_ * 2 > parts_.size()) grow();
   }
   void grow() {
-    LargeVector<Part> old(parts_.size() * 2);
-    old.swap(parts_);
-    const size_t mask = parts_.size() - 1;
-    for (const Part& part : old) {
-      if (part.span == kNone) continue;
-      size_t i = place(part.block);
-      while (parts_[i].span != kNone) i = (i + 1) & mask;
-      parts_[i] = part;
+    LargeVector<Line> old(lines_.size() * 2);
+    old.swap(lines_);
+    used_ = 0;
+    for (const Line& line : old) {
+      for (size_t k = 0; k < kWays && line.spans[k] != kNone; ++k) {
+        put_part(line.blocks[k], line.spans[k], line.lows[k], line.sizes[k]);
+      }
     }
   }
-  LargeVector<Part> parts_;
+  LargeVector<Line> lines_;
   std::map<uint64_t, uint32_t> by_start_;
   size_t used_ = 0;
   uint32_t generation_ = 0;

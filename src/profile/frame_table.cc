@@ -1,4 +1,5 @@
 // FrameTable: equal frames get one number (resolver.h).
+#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -24,15 +25,29 @@ size_t hash_of(const Frame& frame) {
 }  // namespace
 
 FrameId FrameTable::number(Frame frame) {
+  if (slots_.size() < 2 * (frames_.size() + 1)) grow();
   const size_t hash = hash_of(frame);
-  const auto [first, last] = numbers_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    if (frames_[it->second] == frame) return it->second;
+  const size_t mask = slots_.size() - 1;
+  size_t i = hash & mask;
+  for (; slots_[i].id != kNoFrame; i = (i + 1) & mask) {
+    if (slots_[i].hash == hash && frames_[slots_[i].id] == frame) return slots_[i].id;
   }
   const auto id = static_cast<FrameId>(frames_.size());
+  slots_[i] = {hash, id};
   frames_.push_back(std::move(frame));
-  numbers_.emplace(hash, id);
   return id;
+}
+
+void FrameTable::grow() {
+  std::vector<Slot> old(std::max<size_t>(slots_.size() * 2, 1024));
+  old.swap(slots_);
+  const size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.id == kNoFrame) continue;
+    size_t i = slot.hash & mask;
+    while (slots_[i].id != kNoFrame) i = (i + 1) & mask;
+    slots_[i] = slot;
+  }
 }
 
 }  // namespace jitscope

@@ -76,10 +76,11 @@ Resolution Resolver::resolve_kernel(const AddressQuery& query) {
   out.range = {lookup, lookup};
   Frame frame;
   frame.kind = FrameKind::kernel;
-  auto bpf = bpf_.upper_bound(lookup);
-  const uint64_t next_bpf = bpf != bpf_.end() ? bpf->first : UINT64_MAX;
-  uint64_t bpf_end = 0;  // of the one before
-  if (bpf != bpf_.begin() && lookup < (bpf_end = (--bpf)->second.end)) {
+  const auto next = bpf_.upper_bound(lookup);
+  const uint64_t next_bpf = next != bpf_.end() ? next->first : UINT64_MAX;
+  const auto bpf = next != bpf_.begin() ? std::prev(next) : bpf_.end();
+  const uint64_t bpf_end = bpf != bpf_.end() ? bpf->second.end : 0;  // of the one before
+  if (lookup < bpf_end) {
     frame.method = frame.raw = frame.dso = frame.dso_path = bpf->second.name;
     frame.source = NameSource::bpf;
     out.location.symbol_offset = query.ip - bpf->first;

@@ -58,7 +58,13 @@ class FrameTable {
 
  private:
   std::vector<Frame> frames_;
-  std::unordered_multimap<size_t, FrameId> numbers_;  // by hash
+  static constexpr FrameId kNoFrame = UINT32_MAX;
+  struct Slot {
+    size_t hash = 0;
+    FrameId id = kNoFrame;
+  };
+  void grow();
+  std::vector<Slot> slots_;  // by hash, open addressing
 };
 
 class Resolver {

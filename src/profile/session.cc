@@ -28,6 +28,9 @@ perfdata::CpuMode mode_of_marker(uint64_t marker, perfdata::CpuMode before) {
   }
 }
 
+// In the note of an address, beside the number of its span: the answer may not hold later.
+constexpr uint32_t kExpires = 1;
+
 // How many entries at the root's side two chains share, such that each shared entry means the same
 // in both: all lie behind the last marker of each, and are return addresses in both. `now` is leaf
 // first, `before` root first.
@@ -63,6 +66,11 @@ uint64_t first_marker(std::span<const uint64_t> chain, size_t from) {
   return 0;
 }
 
+// Where a return address's call is.
+uint64_t call_address(const AddressQuery& query) {
+  return query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
+}
+
 // An answer of the thread's stack holds only so long.
 void limit(ThreadState& thread, const AnswerLimits& limits) {
   thread.valid_until = std::min(thread.valid_until, limits.until);
@@ -90,8 +98,8 @@ Status Session::prepare(const std::string& path) {
   processes_ = std::make_unique<Processes>(*files_);
   search_ = std::make_unique<SourceSearch>(*facts_, options_.naming);
   dumps_ = std::make_unique<DumpCache>(*facts_, options_.naming.lines);
-  context_ = std::unique_ptr<SourceContext>(
-      new SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}});
+  context_ =
+      std::make_unique<SourceContext>(SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}});
   resolver_ = std::make_unique<Resolver>(*context_, options_.naming);
   for (const perfdata::BuildIdEntry& entry : header.build_ids) {
     if (entry.kernel && entry.path.starts_with("[kernel")) {
@@ -141,13 +149,10 @@ AnswerCache& Session::cache_of(ProcessLife& life, perfdata::CpuMode mode) {
 
 // The code that the address lies in.
 uint32_t Session::span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query) {
-  const uint64_t address = query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
+  const uint64_t address = call_address(query);
   const auto holds = [&](uint32_t id) {
     return spans_[id].holds(address, query.time, life.space.growth());
   };
-  if (const auto quick = known.quick(address); quick.span != CodeSpans::kNone && !late_) {
-    if (!quick.expires) return quick.span;
-  }
   const uint32_t found = known.find(address, holds);
   if (found != CodeSpans::kNone) return found;
   const uint32_t around = known.around(address);
@@ -169,18 +174,28 @@ uint32_t Session::span_of(CodeSpans& known, ProcessLife& life, const AddressQuer
   return id;
 }
 
+LocationId Session::new_place(uint64_t ip, uint32_t span) {
+  places_.push_back({ip, span});
+  return static_cast<LocationId>(places_.size() - 1);
+}
+
 LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
   ProcessLife& life = *thread.process;
   AnswerCache& cache = cache_of(life, query.mode);
-  if (!addresses_) {
-    const uint32_t span = span_of(cache.spans, life, query);
-    limit(thread, spans_[span].limits);
-    return span;
-  }
+  // Of the places where code was interrupted few are seen twice.
+  const bool kept = addresses_ || query.caller;
   AddressCache& addresses = query.caller ? cache.callers : cache.exact;
-  const AddressCache::Entry entry = addresses.at(query.ip);
+  const AddressCache::Entry entry = kept ? addresses.at(query.ip) : AddressCache::Entry();
   LocationId id = entry.location;
-  if (id != AddressCache::kNone) {
+  if (id == AddressCache::kNone && !late_) {
+    const CodeSpans::Known known = cache.spans.quick(call_address(query));
+    if (known.span != CodeSpans::kNone && !known.expires) {
+      id = addresses_ ? new_place(query.ip, known.span) : known.span;
+      if (kept) addresses.set(query.ip, {id, known.span << 1U});
+      return id;
+    }
+  } else if (id != AddressCache::kNone) {
+    if ((entry.note & kExpires) == 0 && !late_) return id;
     const AnswerLimits& limits = spans_[entry.note >> 1U].limits;
     if (limits.allow(query.time, life.space.growth())) {
       limit(thread, limits);
@@ -189,11 +204,12 @@ LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
   }
   const uint32_t span = span_of(cache.spans, life, query);
   const AnswerLimits& limits = spans_[span].limits;
-  if (id == AddressCache::kNone || location(id) != spans_[span].at(query.ip)) {
-    id = static_cast<LocationId>(places_.size());
-    places_.push_back({query.ip, span});
+  if (!addresses_) {
+    id = span;
+  } else if (id == AddressCache::kNone || location(id) != spans_[span].at(query.ip)) {
+    id = new_place(query.ip, span);
   }
-  addresses.set(query.ip, {id, span << 1U | (limits.expires() ? 1 : 0)});
+  if (kept) addresses.set(query.ip, {id, span << 1U | (limits.expires() ? kExpires : 0)});
   limit(thread, limits);
   return id;
 }
@@ -224,11 +240,7 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
     thread.growth = 0;
   }
   thread.chain.resize(chain.size());
-  if (addresses_) {
-    resolve_fresh<true>(thread, sample, shared);
-  } else {
-    resolve_fresh<false>(thread, sample, shared);
-  }
+  resolve_fresh(thread, sample, shared);
   thread.of_process = life;
   thread.generation = life->space.generation();
   thread.kernel_generation = kernel_generation_;
@@ -236,54 +248,49 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
 }
 
 // What the last sample's stack does not have, from the leaf on.
-template <bool kAddresses>
 void Session::resolve_fresh(ThreadState& thread, const perfdata::Sample& sample, size_t shared) {
   const std::span<const uint64_t> fresh = sample.callchain.first(sample.callchain.size() - shared);
-  AnswerCache& cache = *thread.process->cache;
+  const AnswerCache& cache = *thread.process->cache;
+  const AddressCache& callers = cache.callers;
   size_t markers = 0;
+  if (fresh.size() > 1) {  // the leaf's address, which mostly stands behind a marker
+    if (addresses_) cache.exact.prefetch(fresh[1]);
+    cache.spans.prefetch(fresh[1]);
+  }
   for (const uint64_t value : fresh) {
-    if constexpr (kAddresses) {
-      cache.callers.prefetch(value);
-    } else {
-      cache.spans.prefetch(value - 1);
-    }
+    callers.prefetch(value);
     markers += is_marker(value) ? 1 : 0;
   }
   thread.locations.resize(sample.callchain.size() - markers);
-  uint64_t* keep = thread.chain.data() + thread.chain.size();
+  std::ranges::reverse_copy(fresh, thread.chain.begin() + static_cast<ptrdiff_t>(shared));
+  // From the leaf's side, so from the back.
   LocationId* out = thread.locations.data() + thread.locations.size();
   AddressQuery query;
   query.mode = sample.mode;
   query.time = sample.head.time;
-  bool exact = true;  // the first address behind a marker is where the code was interrupted
-  for (const uint64_t value : fresh) {
-    *--keep = value;
-    if (is_marker(value)) {
-      query.mode = mode_of_marker(value, query.mode);
-      exact = true;
+  size_t next = 0;
+  while (next < fresh.size()) {
+    if (is_marker(fresh[next])) {
+      query.mode = mode_of_marker(fresh[next++], query.mode);
       continue;
     }
-    query.ip = value;
-    query.caller = !exact;
-    exact = false;
-    if (query.mode == perfdata::CpuMode::user && !late_) {
-      LocationId id = AddressCache::kNone;
-      bool expires = false;
-      if constexpr (kAddresses) {
-        const AddressCache::Entry entry = (query.caller ? cache.callers : cache.exact).at(value);
-        id = entry.location;
-        expires = (entry.note & 1U) != 0;
-      } else {
-        const auto known = cache.spans.quick(value - (query.caller && value != 0 ? 1 : 0));
-        id = known.span;
-        expires = known.expires;
-      }
-      if (id != AddressCache::kNone && !expires) {
-        *--out = id;
-        continue;
-      }
+    // The first address behind a marker is where the code was interrupted. What is not known at
+    // once is looked for when all else has been taken, and memory has had time.
+    unknown_.clear();
+    unknown_.push_back({fresh[next++], --out, false});
+    const bool quick = query.mode == perfdata::CpuMode::user && !late_;
+    for (; next < fresh.size() && !is_marker(fresh[next]); ++next) {
+      const AddressCache::Entry known = callers.at(fresh[next]);
+      *--out = known.location;
+      if (quick && known.location != AddressCache::kNone && (known.note & kExpires) == 0) continue;
+      cache.spans.prefetch(fresh[next] - 1);
+      unknown_.push_back({fresh[next], out, true});
     }
-    *--out = locate(thread, query);
+    for (const Unknown& each : unknown_) {
+      query.ip = each.ip;
+      query.caller = each.caller;
+      *each.place = locate(thread, query);
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 // Session: one pass over a recording, in the order of time: every sample with its stack resolved.
 //
 // Memory grows with the number of distinct addresses and processes, not with that of samples. Speed
-// comes from what samples have in common: the answer for an address is kept with the time it holds
-// for, and a stack shares its root side with the one before of the same thread.
+// comes from what samples have in common: a stack shares its root side with the one before of the
+// same thread; the answer for an address is kept (AddressCache), and a new address mostly lies in
+// code that is known (CodeSpans).
 #pragma once
 
 #include <array>
@@ -90,7 +91,7 @@ class Session : private perfdata::Handler {
   AnswerCache& cache_of(ProcessLife& life, perfdata::CpuMode mode);
   uint32_t span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query);
   LocationId locate(ThreadState& thread, const AddressQuery& query);
-  template <bool kAddresses>
+  LocationId new_place(uint64_t ip, uint32_t span);
   void resolve_fresh(ThreadState& thread, const perfdata::Sample& sample, size_t shared);
   size_t resolve_stack(ThreadState& thread, const perfdata::Sample& sample);
   void resolve_leaf(ThreadState& thread, const perfdata::Sample& sample);
@@ -112,6 +113,13 @@ class Session : private perfdata::Handler {
   bool addresses_ = true;
   std::vector<CodeSpan> spans_;
   LargeVector<Place> places_;
+  // Of the present stack.
+  struct Unknown {
+    uint64_t ip = 0;
+    LocationId* place = nullptr;
+    bool caller = false;
+  };
+  std::vector<Unknown> unknown_;
   std::array<AnswerCache, 6> others_;  // by mode: code that is no process's own
   uint32_t kernel_generation_ = 0;
   // The present sample is older than one before. For others an answer that held once holds unless

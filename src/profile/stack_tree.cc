@@ -9,36 +9,48 @@ StackId StackTree::make(StackId parent, FrameId frame) {
   return static_cast<StackId>(nodes_.size() - 1);
 }
 
-void StackTree::go_below(Place& place, StackId node) {
+inline void StackTree::go_below(Place& place, StackId node) {
+  const uint32_t child = nodes_[node].first_child;
+  __builtin_prefetch(&nodes_[child]);
   place.node = node;
-  place.next = nodes_[node].first_child;
+  place.next = child;
   place.last = 0;
   place.step = 0;
-  if (place.path != nullptr) place.path[place.frame] = node;
+  if (place.path != nullptr) *place.path++ = node;
   ++place.frame;
-  __builtin_prefetch(&nodes_[place.next]);
+}
+
+// The child that was to come next is not there; another walk of the batch may have made it
+// meanwhile.
+void StackTree::step_beyond(Place& place) {
+  uint32_t& link =
+      place.last == 0 ? nodes_[place.node].first_child : nodes_[place.last].next_sibling;
+  if (link != 0) {
+    place.next = link;
+    return;
+  }
+  // Not through `link`: nodes move.
+  const StackId parent = place.node;
+  const uint32_t last = place.last;
+  const StackId fresh = make(parent, *place.frame);
+  (last == 0 ? nodes_[parent].first_child : nodes_[last].next_sibling) = fresh;
+  go_below(place, fresh);
 }
 
 // One look at one child: it is the one, or the next is looked at in the next turn, or it is made.
-void StackTree::step(Place& place, FrameId frame) {
-  // Another walk of the batch may have made the child meanwhile.
+inline void StackTree::step(Place& place) {
   if (place.next == 0) {
-    place.next = place.last == 0 ? nodes_[place.node].first_child : nodes_[place.last].next_sibling;
-  }
-  if (place.next == 0) {
-    const StackId fresh = make(place.node, frame);
-    (place.last == 0 ? nodes_[place.node].first_child : nodes_[place.last].next_sibling) = fresh;
-    go_below(place, fresh);
+    step_beyond(place);
     return;
   }
   const Node& child = nodes_[place.next];
-  if (child.frame == frame) {
+  if (child.frame == *place.frame) {
     go_below(place, place.next);
     return;
   }
   if (++place.step == kMostSiblings) {
-    uint32_t& far = far_(place.node, frame);
-    if (far == PairTable::kNone) far = make(place.node, frame);
+    uint32_t& far = far_(place.node, *place.frame);
+    if (far == PairTable::kNone) far = make(place.node, *place.frame);
     go_below(place, far);
     return;
   }
@@ -49,33 +61,32 @@ void StackTree::step(Place& place, FrameId frame) {
 
 void StackTree::add(std::span<Walk> walks) {
   std::array<Place, kBatch> places{};
-  std::array<uint8_t, kBatch> active{};
+  std::array<Place*, kBatch> active{};
   while (!walks.empty()) {
     const size_t count = std::min(walks.size(), kBatch);
     size_t left = 0;
     for (size_t i = 0; i < count; ++i) {
-      const StackId start = walks[i].start;
-      places[i] = Place{};
-      places[i].node = start;
-      places[i].next = nodes_[start].first_child;
-      places[i].path = walks[i].path;
-      if (!walks[i].frames.empty()) active[left++] = static_cast<uint8_t>(i);
-      walks[i].node = start;
+      const Walk& walk = walks[i];
+      Place& place = places[i];
+      place = Place{};
+      place.node = walk.start;
+      place.next = nodes_[walk.start].first_child;
+      place.frame = walk.frames.data();
+      place.end = walk.frames.data() + walk.frames.size();
+      place.path = walk.path;
+      if (!walk.frames.empty()) active[left++] = &place;
     }
     while (left > 0) {
       size_t kept = 0;
       for (size_t k = 0; k < left; ++k) {
-        const uint8_t i = active[k];
-        Place& place = places[i];
-        step(place, walks[i].frames[place.frame]);
-        if (place.frame < walks[i].frames.size()) {
-          active[kept++] = i;
-        } else {
-          walks[i].node = place.node;
-        }
+        Place* place = active[k];
+        step(*place);
+        active[kept] = place;
+        kept += place->frame != place->end ? 1 : 0;
       }
       left = kept;
     }
+    for (size_t i = 0; i < count; ++i) walks[i].node = places[i].node;
     walks = walks.subspan(count);
   }
 }

@@ -47,11 +47,13 @@ class StackTree {
     uint32_t next = 0;
     uint32_t last = 0;  // the sibling before `next`
     unsigned step = 0;
-    size_t frame = 0;  // how many frames are done
+    const FrameId* frame = nullptr;  // the next one
+    const FrameId* end = nullptr;
     StackId* path = nullptr;
   };
   void go_below(Place& place, StackId node);
-  void step(Place& place, FrameId frame);
+  void step(Place& place);
+  void step_beyond(Place& place);
   StackId make(StackId parent, FrameId frame);
 
   LargeVector<Node> nodes_{Node{}};

@@ -62,10 +62,28 @@ class Texts {
 };
 
 struct Line {
-  uint32_t node;
-  uint32_t label;
-  uint64_t count;
+  uint32_t node = 0;
+  uint32_t label = 0;
+  uint64_t count = 0;
 };
+
+// By node, then by label. There are about as many nodes as lines, so a place can be had for each.
+void sort_lines(std::vector<Line>& lines, size_t nodes) {
+  std::vector<uint32_t> next(nodes + 1, 0);
+  for (const Line& line : lines) ++next[line.node + 1];
+  for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  std::vector<Line> sorted(lines.size());
+  for (const Line& line : lines) sorted[next[line.node]++] = line;
+  lines.swap(sorted);
+  for (size_t first = 0; first < lines.size();) {
+    size_t after = first + 1;
+    while (after < lines.size() && lines[after].node == lines[first].node) ++after;
+    std::sort(lines.begin() + static_cast<ptrdiff_t>(first),
+              lines.begin() + static_cast<ptrdiff_t>(after),
+              [](const Line& a, const Line& b) { return a.label < b.label; });
+    first = after;
+  }
+}
 
 std::vector<Line> lines_of(const Profile& profile, const FoldedOptions& options,
                            const MergedStacks& merged, std::span<const uint32_t> label_of_group) {
@@ -76,9 +94,7 @@ std::vector<Line> lines_of(const Profile& profile, const FoldedOptions& options,
     if (count == 0) continue;
     lines.push_back({merged.node[each.stack], label_of_group[each.group], count});
   }
-  std::sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
-    return a.node != b.node ? a.node < b.node : a.label < b.label;
-  });
+  sort_lines(lines, merged.nodes.size());
   size_t kept = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (kept != 0 && lines[kept - 1].node == lines[i].node &&

@@ -64,10 +64,14 @@ ScriptText::ScriptText(const Session& session, const FrameTable& frames,
       frames_(frames),
       options_(options),
       write_(std::move(write)),
-      texts_(kBlock),
       buffer_(3 * kPiece) {}
 
 bool ScriptText::flush() {
+  finish_stack();
+  return write_out();
+}
+
+bool ScriptText::write_out() {
   const bool going_on =
       used_ == written_ || write_(std::string_view(buffer_.data() + written_, used_ - written_));
   written_ = used_;
@@ -79,7 +83,8 @@ bool ScriptText::flush() {
 }
 
 char* ScriptText::reserve(size_t bytes) {
-  if (used_ + bytes + kBlock > buffer_.size()) buffer_.resize((used_ + bytes) * 2 + kBlock);
+  const size_t needed = used_ + bytes + sizeof(Text);
+  if (needed > buffer_.size()) buffer_.resize(needed * 2);
   return buffer_.data() + used_;
 }
 
@@ -122,28 +127,13 @@ void ScriptText::make_text(LocationId id) {
   };
   for (const FrameId inlined : session_.resolver().inlined(location)) append(inlined, true);
   append(location.frame, false);
-  if (text.size() > kLongest) text.resize(kLongest);
-  if (index_.size() <= id) index_.resize(std::max<size_t>(id + 1, session_.location_count()));
-  const size_t offset = texts_.size() - kBlock;
-  index_[id].offset = offset & ((uint64_t{1} << 40U) - 1);
-  index_[id].length = text.size() & kLongest;
-  texts_.resize(texts_.size() + text.size());
-  std::memcpy(texts_.data() + offset, text.data(), text.size());
-}
-
-ScriptText::Text ScriptText::text_of(LocationId id) {
-  if (id >= index_.size() || index_[id].length == 0) make_text(id);
-  return index_[id];
-}
-
-char* ScriptText::put_text(char* to, Text text) const {
-  const char* from = texts_.data() + text.offset;
-  std::memcpy(to, from, kBlock);
-  constexpr size_t more = kBlock / 3;
-  for (size_t done = kBlock; done < text.length; done += more) {
-    std::memcpy(to + done, from + done, more);
+  Text& made = texts_[id];
+  made.length = static_cast<uint16_t>(std::min(text.size(), Text::kRoom + 1));
+  if (text.size() > Text::kRoom) {
+    long_texts_[id] = text;
+  } else {
+    std::ranges::copy(text, made.bytes.begin());
   }
-  return to + text.length;
 }
 
 void ScriptText::append_head(const ResolvedSample& resolved) {
@@ -192,62 +182,100 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
   used_ = static_cast<size_t>(to - buffer_.data());
 }
 
-// The lines of the stack, the leaf's first: those of the root's side are the end of the text.
-void ScriptText::append_stack(const ResolvedSample& sample) {
+// Texts lie far apart: they are asked for now, and copied when the next sample comes.
+void ScriptText::begin_stack(const ResolvedSample& sample) {
   if (sample.thread.slot >= last_.size()) {
     sample.thread.slot = static_cast<uint32_t>(last_.size());
     last_.emplace_back();
   }
-  Last& last = last_[sample.thread.slot];
-  const std::span<const LocationId> stack = sample.stack;
-  size_t shared = std::min(sample.shared, last.sizes.size() - 1);
-  last.sizes.resize(stack.size() + 1);
-  size_t size = last.sizes[shared];
-  const size_t tail = size;
-  for (size_t i = shared; i < stack.size(); ++i) {
-    const Text text = text_of(stack[i]);
-    // Texts lie far apart.
-    const char* from = texts_.data() + text.offset;
-    __builtin_prefetch(from);
-    __builtin_prefetch(from + 64);
-    size += text.length;
-    last.sizes[i + 1] = size;
+  if (texts_.size() < session_.location_count()) texts_.resize(session_.location_count());
+  pending_ = true;
+  slot_ = sample.thread.slot;
+  shared_frames_ = std::min(sample.shared, last_[slot_].sizes.size() - 1);
+  stack_.assign(sample.stack.begin(), sample.stack.end());
+  for (const LocationId id : std::span(stack_).subspan(shared_frames_)) {
+    __builtin_prefetch(&texts_[id]);
+    __builtin_prefetch(&texts_[id].bytes[64]);
   }
-  char* to = reserve(size);
+}
+
+// The lines of the stack, the leaf's first: those of the root's side are the end of the text.
+void ScriptText::finish_stack() {
+  if (!std::exchange(pending_, false)) return;
+  Last& last = last_[slot_];
+  const std::span<const LocationId> stack = stack_;
+  size_t shared = shared_frames_;
+  size_t tail = last.sizes[shared];
+  last.sizes.resize(stack.size() + 1);
+  const size_t most = stack.size() * sizeof(Text) + tail;  // unless there are long ones
+  reserve(most);
   // Of the lap before, what the new text does not reach is there still.
-  const bool here =
-      last.lap == lap_ || (last.lap + 1 == lap_ && last.end - tail >= used_ + size + kBlock);
-  if (!here) shared = 0;
-  for (size_t i = stack.size(); i-- > shared;) to = put_text(to, index_[stack[i]]);
-  if (shared != 0) std::memcpy(to, buffer_.data() + (last.end - tail), tail);
+  if (last.lap != lap_ && (last.lap + 1 != lap_ || last.end - tail < used_ + most + sizeof(Text))) {
+    shared = 0;
+    tail = 0;
+  }
+  const char* shared_text = buffer_.data() + (last.end - tail);
+  size_t at = used_;
+  for (size_t i = stack.size(); i-- > shared;) {
+    const LocationId id = stack[i];
+    if (texts_[id].length == 0) [[unlikely]]
+      make_text(id);
+    last.sizes[i + 1] = at - used_;  // from the front, as yet
+    const Text& text = texts_[id];
+    if (text.length <= Text::kRoom) [[likely]] {
+      std::memcpy(buffer_.data() + at, text.bytes.data(), Text::kRoom);
+      at += text.length;
+      continue;
+    }
+    const std::string& all = long_texts_.find(id)->second;
+    if (shared_text != shared_.data()) {
+      // It may reach what is shared, and the buffer may move.
+      shared_.assign(shared_text, tail);
+      shared_text = shared_.data();
+    }
+    if (const size_t needed = at + all.size() + most + sizeof(Text); needed > buffer_.size()) {
+      buffer_.resize(needed * 2);
+    }
+    put(buffer_.data() + at, all);
+    at += all.size();
+  }
+  std::memcpy(buffer_.data() + at, shared_text, tail);
+  const size_t size = at + tail - used_;
+  for (size_t i = shared; i < stack.size(); ++i) last.sizes[i + 1] = size - last.sizes[i + 1];
   used_ += size;
   last.lap = lap_;
   last.end = used_;
+  *reserve(1) = '\n';
+  ++used_;
 }
 
 bool ScriptText::append(const ResolvedSample& sample) {
+  finish_stack();
+  const bool going_on = used_ - written_ < kPiece || write_out();
   append_head(sample);
+  *reserve(1) = sample.callchain ? '\n' : ' ';
+  ++used_;
   if (sample.callchain) {
-    *reserve(1) = '\n';
-    ++used_;
-    append_stack(sample);
+    begin_stack(sample);
+  } else if (sample.stack.empty()) {
     *reserve(1) = '\n';
     ++used_;
   } else {
-    *reserve(1) = ' ';
-    ++used_;
-    if (sample.stack.empty()) {
-      *reserve(1) = '\n';
-      ++used_;
-    } else {
-      // Without the tab.
-      const Text text = text_of(sample.stack.back());
-      char* to = reserve(text.length);
-      std::memcpy(to, texts_.data() + text.offset + 1, text.length - 1);
-      used_ += text.length - 1;
-    }
+    append_leaf(sample.stack.back());
   }
-  return used_ - written_ < kPiece || flush();
+  return going_on;
+}
+
+// Behind the head, without the tab.
+void ScriptText::append_leaf(LocationId id) {
+  if (texts_.size() <= id) texts_.resize(session_.location_count());
+  if (texts_[id].length == 0) make_text(id);
+  const Text& made = texts_[id];
+  const std::string_view text = made.length <= Text::kRoom
+                                    ? std::string_view(made.bytes.data(), made.length)
+                                    : std::string_view(long_texts_.find(id)->second);
+  put(reserve(text.size()), text.substr(1));
+  used_ += text.size() - 1;
 }
 
 void append_script_json(std::string& out, const Session& session, const FrameTable& frames,

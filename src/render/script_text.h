@@ -7,11 +7,13 @@
 // An ambiguous name carries a '?' behind it, a nameless frame is [unknown].
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/large_pages.h"
@@ -37,14 +39,14 @@ class ScriptText {
   bool flush();
 
  private:
-  // The lines of a location with a tab in front of each: bytes of texts_. Copied in whole blocks,
-  // so texts_ and buffer_ have a block more than they use.
-  struct Text {
-    uint64_t offset : 40 = 0;
-    uint64_t length : 24 = 0;  // 0: not made yet
+  // The lines of a location with a tab in front of each. Most fit; they are copied whole, so that
+  // nothing depends on their length but where the next one goes.
+  struct alignas(64) Text {
+    static constexpr size_t kRoom = 126;
+    uint16_t length = 0;  // 0: not made yet; more than kRoom: in long_texts_
+    std::array<char, kRoom> bytes{};
   };
-  static constexpr size_t kLongest = (1U << 24U) - 1;
-  static constexpr size_t kBlock = 96;  // what most are not longer than
+  static_assert(sizeof(Text) == 128);
   static constexpr size_t kPiece = 256U << 10U;
   // The text of a thread's last stack, and where in buffer_ it ends.
   struct Last {
@@ -54,22 +56,29 @@ class ScriptText {
   };
 
   void append_head(const ResolvedSample& sample);
-  void append_stack(const ResolvedSample& sample);
+  void begin_stack(const ResolvedSample& sample);
+  void finish_stack();
+  bool write_out();
+  void append_leaf(LocationId location);
   void make_text(LocationId location);
-  [[nodiscard]] Text text_of(LocationId location);
-  char* put_text(char* to, Text text) const;
   const std::string& name_text(FrameId id, const Frame& frame);
-  // Room for so many bytes and a block.
+  // Room for so many bytes and one Text.
   char* reserve(size_t bytes);
 
   const Session& session_;
   const FrameTable& frames_;
   ScriptOptions options_;
   Write write_;
-  LargeVector<Text> index_;  // by location
-  LargeVector<char> texts_;
+  LargeVector<Text> texts_;  // by location
+  std::unordered_map<LocationId, std::string> long_texts_;
   std::vector<std::string> names_;  // of frames, as shown; "" not made yet
+  // The last sample's stack, whose lines are still to come.
+  bool pending_ = false;
+  uint32_t slot_ = 0;
+  size_t shared_frames_ = 0;
+  std::vector<LocationId> stack_;
   std::string line_;
+  std::string shared_;
   // Filled from the front to the back, again and again: laps. What was written stays until the next
   // lap comes by, so that stacks can be copied from there.
   std::vector<char> buffer_;

@@ -6,20 +6,25 @@
 namespace jitscope {
 namespace {
 
-// Children of each node as linked lists.
-struct Children {
-  std::vector<uint32_t> first;
-  std::vector<uint32_t> next;
-
-  Children(std::span<const StackNode> nodes, std::span<const uint8_t> used)
-      : first(nodes.size(), kNoNode), next(nodes.size(), kNoNode) {
-    for (size_t i = nodes.size(); i-- > 1;) {
-      if (used[i] == 0) continue;
-      next[i] = first[nodes[i].parent];
-      first[nodes[i].parent] = static_cast<uint32_t>(i);
-    }
-  }
+// Children of each node as a linked list, with what is asked about each: nodes are visited in no
+// order of memory.
+struct Linked {
+  uint32_t first_child = kNoNode;
+  uint32_t next_sibling = kNoNode;
+  uint32_t key = 0;
 };
+
+LargeVector<Linked> linked(std::span<const StackNode> nodes, std::span<const uint32_t> key_of_frame,
+                           std::span<const uint8_t> used) {
+  LargeVector<Linked> links(nodes.size());
+  for (size_t i = nodes.size(); i-- > 1;) {
+    if (used[i] == 0) continue;
+    Linked& parent = links[nodes[i].parent];
+    links[i].next_sibling = std::exchange(parent.first_child, static_cast<uint32_t>(i));
+    links[i].key = key_of_frame[nodes[i].frame];
+  }
+  return links;
+}
 
 }  // namespace
 
@@ -59,7 +64,7 @@ MergedStacks merge_stacks(std::span<const StackNode> nodes, std::span<const uint
     merged.nodes.emplace_back();
     return merged;
   }
-  const Children children(nodes, used);
+  const LargeVector<Linked> links = linked(nodes, key_of_frame, used);
   merged.nodes.reserve(
       static_cast<size_t>(std::ranges::count_if(used, [](uint8_t each) { return each != 0; })));
   std::vector<Work> work{{0, 0, 0, 0}};
@@ -74,9 +79,9 @@ MergedStacks merge_stacks(std::span<const StackNode> nodes, std::span<const uint
       below.clear();
       for (size_t i = now.first_member; i < members.size(); ++i) {
         merged.node[members[i]] = index;
-        for (uint32_t child = children.first[members[i]]; child != kNoNode;
-             child = children.next[child]) {
-          below.emplace_back(key_of_frame[nodes[child].frame], child);
+        for (uint32_t child = links[members[i]].first_child; child != kNoNode;
+             child = links[child].next_sibling) {
+          below.emplace_back(links[child].key, child);
         }
       }
       members.resize(now.first_member);

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "profile/profile.h"
 
 namespace jitscope {
@@ -24,7 +25,7 @@ struct MergedStacks {
     uint32_t depth = 0;  // the empty stack has 0
   };
   std::vector<Node> nodes;     // [0] is the empty stack; siblings by ascending key
-  std::vector<uint32_t> node;  // of each stack id; kNoNode for stacks that nothing uses
+  LargeVector<uint32_t> node;  // of each stack id; kNoNode for stacks that nothing uses
 
   // First index behind the subtree of each node.
   [[nodiscard]] std::vector<uint32_t> subtree_ends() const;

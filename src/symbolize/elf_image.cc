@@ -191,7 +191,8 @@ void ElfImage::narrow(uint64_t file_offset, uint64_t& low, uint64_t& high) const
       state_->table.narrow(file_offset + bias, first_address, last_address);
       const uint64_t address = file_offset + bias;
       low = std::max(low, file_offset - std::min(address - first_address, file_offset));
-      high = std::min(high, file_offset + std::min(last_address - address, UINT64_MAX - file_offset));
+      high =
+          std::min(high, file_offset + std::min(last_address - address, UINT64_MAX - file_offset));
       return;
     }
   }

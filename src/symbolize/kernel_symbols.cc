@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/byte_cursor.h"
 #include "base/unique_fd.h"
@@ -38,16 +39,14 @@ Result<std::string> read_all(const char* path) {
   const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
   if (!fd) return fail(system_error("cannot read", path));
   std::string text;
-  size_t used = 0;
-  while (used < most_text) {
-    if (text.size() - used < (size_t{1} << 16)) text.resize(std::max(size_t{1} << 20, 2 * used));
-    const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
+  std::array<char, size_t{1} << 16> piece;
+  while (text.size() < most_text) {
+    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(system_error("cannot read", path));
     if (got == 0) break;
-    used += static_cast<size_t>(got);
+    text.append(piece.data(), static_cast<size_t>(got));
   }
-  text.resize(used);
   return text;
 }
 
@@ -193,12 +192,16 @@ void KernelSymbols::State::finish() {
 }
 
 Result<std::unique_ptr<KernelSymbols>> KernelSymbols::parse(std::string_view kallsyms) {
+  return take(std::string(kallsyms));
+}
+
+Result<std::unique_ptr<KernelSymbols>> KernelSymbols::take(std::string kallsyms) {
   constexpr const char* where = "/proc/kallsyms";
   if (kallsyms.size() > most_text) {
     return fail(ErrorKind::damaged, "is too large for a table of kernel symbols", where);
   }
   auto state = std::make_unique<State>();
-  state->text = kallsyms;
+  state->text = std::move(kallsyms);
   const std::string_view text = state->text;
   state->entries.reserve(text.size() / 40);
   for (size_t at = 0; at < text.size();) {
@@ -216,8 +219,8 @@ Result<std::unique_ptr<KernelSymbols>> KernelSymbols::parse(std::string_view kal
 }
 
 Result<std::unique_ptr<KernelSymbols>> KernelSymbols::running() {
-  JITSCOPE_ASSIGN(const std::string text, read_all("/proc/kallsyms"));
-  return parse(text);
+  JITSCOPE_ASSIGN(std::string text, read_all("/proc/kallsyms"));
+  return take(std::move(text));
 }
 
 std::optional<KernelSymbols::Hit> KernelSymbols::at(uint64_t address) const {

@@ -42,6 +42,7 @@ class KernelSymbols {
  private:
   struct State;
   explicit KernelSymbols(std::unique_ptr<State> state);
+  static Result<std::unique_ptr<KernelSymbols>> take(std::string kallsyms);
   std::unique_ptr<State> state_;
 };
 

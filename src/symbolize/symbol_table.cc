@@ -1,8 +1,10 @@
 #include "symbolize/symbol_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "symbolize/demangle.h"
 
@@ -39,11 +41,26 @@ void SymbolTable::sort() {
   struct Key {
     uint64_t start = 0;
     uint64_t index = 0;
-    auto operator<=>(const Key&) const = default;
   };
   std::vector<Key> keys(symbols_.size());
-  for (size_t i = 0; i < keys.size(); ++i) keys[i] = {symbols_[i].start, i};
-  std::ranges::sort(keys);
+  uint64_t bits = 0;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = {symbols_[i].start, i};
+    bits |= keys[i].start;
+  }
+  // Digit by digit, from the least: stable, and for a hundred thousand symbols much faster.
+  constexpr unsigned digit = 11;
+  constexpr uint64_t digits = uint64_t{1} << digit;
+  std::vector<Key> other(keys.size());
+  for (unsigned shift = 0; shift < 64 && bits >> shift != 0; shift += digit) {
+    std::array<uint32_t, digits> next{};
+    const auto digit_of = [shift](const Key& key) { return key.start >> shift & (digits - 1); };
+    for (const Key& key : keys) ++next[digit_of(key)];
+    uint32_t sum = 0;
+    for (uint32_t& count : next) sum += std::exchange(count, sum);
+    for (const Key& key : keys) other[next[digit_of(key)]++] = key;
+    keys.swap(other);
+  }
   std::vector<Symbol> sorted(symbols_.size());
   for (size_t i = 0; i < keys.size(); ++i) sorted[i] = symbols_[keys[i].index];
   symbols_ = std::move(sorted);

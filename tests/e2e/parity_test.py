@@ -186,7 +186,7 @@ class Comparison:
         self.examples = {}
         self.unexplained = collections.Counter()
 
-    def take(self, theirs, ours, place):
+    def take(self, theirs, ours, place, idle=False):
         if theirs.symbol == ours.symbol == "[unknown]":
             self.nameless += 1
             return
@@ -198,6 +198,9 @@ class Comparison:
             if rule(theirs, ours, place):
                 self.counts[what] += 1
                 self.examples.setdefault(what, f"{theirs.symbol} -> {ours.symbol} ({ours.dso})")
+                # Every sample of an idle CPU has the same boot-time chain: how many there are says how idle
+                # the machine was, not how alike the names are. Nor is a name less alike where perf has none.
+                self.frames -= idle or theirs.symbol == "[unknown]"
                 return
         self.unexplained[f"{theirs.symbol}+{theirs.offset} ({theirs.dso}) -> {ours.symbol} ({ours.dso})"] += 1
 
@@ -249,7 +252,7 @@ def compare(what, told, ours, comparison, dump=None):
         check(len(theirs.frames) == len(mine.frames) and all(map(same_address, theirs.frames, mine.frames)),
               f"{what}: other addresses: perf {theirs}, jitscope {mine}")
         for index, (their_frame, my_frame) in enumerate(zip(theirs.frames, mine.frames)):
-            comparison.take(their_frame, my_frame, Place(theirs, index, dump))
+            comparison.take(their_frame, my_frame, Place(theirs, index, dump), idle=theirs.tid == 0)
     check(comparison.dropped <= len(told) // 50, f"{what}: perf has no chain for {comparison.dropped} samples")
 
 

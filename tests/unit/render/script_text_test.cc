@@ -1,0 +1,121 @@
+// ScriptText copies what it wrote before; here each line is made anew and compared.
+#include "render/script_text.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "support/perfdata_builder.h"
+
+namespace jitscope {
+namespace {
+
+using perfdata::kContextUser;
+using perfdata::test::PerfDataBuilder;
+using perfdata::test::Stamp;
+
+constexpr uint32_t kPid = 0x7fff0021;
+constexpr uint64_t kCode = 0x7f0000000000;
+
+class Both : public SampleConsumer {
+ public:
+  explicit Both(Session& session)
+      : session_(session),
+        text_(session, session.resolver().frames(), {}, [this](std::string_view piece) {
+          written += piece;
+          ++pieces;
+          return true;
+        }) {}
+  bool on_sample(const ResolvedSample& sample) override {
+    const auto& head = sample.sample.head;
+    expected += fmt::format("{} {:5} [{:03}] {:5}.{:06}: {:10} {}: ", sample.thread.comm, head.tid,
+                            head.cpu, head.time / 1'000'000'000, head.time % 1'000'000'000 / 1000,
+                            sample.sample.period, session_.header().events[0].name);
+    expected += '\n';
+    for (size_t i = sample.stack.size(); i-- > 0;) {
+      const Location location = session_.location(sample.stack[i]);
+      const Frame& frame = session_.resolver().frames()[location.frame];
+      expected += fmt::format("\t{:16x} ", location.shown_ip);
+      expected += frame.method.empty()
+                      ? "[unknown]"
+                      : fmt::format("{}+0x{:x}", frame.raw, location.symbol_offset);
+      expected += fmt::format(" ({})\n", session_.resolver().dso(location));
+    }
+    expected += '\n';
+    return text_.append(sample);
+  }
+  void finish() { text_.flush(); }
+  std::string expected;
+  std::string written;
+  size_t pieces = 0;
+
+ private:
+  Session& session_;
+  ScriptText text_;
+};
+
+TEST(ScriptText, IsTheSameAsLineByLine) {
+  std::string pattern = ::testing::TempDir() + "script_XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path folder = pattern;
+  std::mt19937 random(5);
+  {
+    std::ofstream map(folder / "the.map");
+    for (uint64_t i = 0; i < 200; ++i) {
+      // Some names fit into no line, and some just so.
+      const size_t length = i % 50 == 0 ? 20'000 : 1 + random() % 110;
+      map << fmt::format("{:x} 40 {}\n", kCode + i * 0x50,
+                         std::string(length, static_cast<char>('a' + i % 26)));
+    }
+  }
+  PerfDataBuilder builder;
+  builder.comm(kPid, kPid, "jit", Stamp{kPid, kPid, 10, 0});
+  builder.mmap2({.pid = kPid,
+                 .tid = kPid,
+                 .start = kCode,
+                 .length = 0x10000,
+                 .path = "//anon",
+                 .inode = 0,
+                 .stamp = {.pid = kPid, .time = 20}});
+  std::vector<std::vector<uint64_t>> roots(5);
+  for (uint64_t i = 0; i < 4000; ++i) {
+    // Threads that come back after a long time find their text overwritten.
+    const size_t thread = i < 3000 ? random() % 4 : random() % 5;
+    std::vector<uint64_t>& root = roots[thread];
+    root.resize(std::min<size_t>(root.size(), random() % 24));
+    for (size_t more = random() % 12; more > 0; --more) {
+      const bool rare = random() % 100 != 0;
+      root.push_back(kCode + (random() % 200 / (rare ? 1 : 50) * (rare ? 1 : 50)) * 0x50 +
+                     random() % 0x48);
+    }
+    std::vector<uint64_t> chain(root.rbegin(), root.rend());
+    chain.insert(chain.begin(), kContextUser);
+    builder.sample({.pid = kPid,
+                    .tid = kPid + static_cast<uint32_t>(thread),
+                    .time = 1000 * (i + 1),
+                    .ip = chain.back(),
+                    .callchain = chain});
+  }
+  const std::vector<std::byte> bytes = builder.file();
+  std::ofstream(folder / "perf.data", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  SessionOptions options;
+  options.naming.perf_maps[kPid] = folder / "the.map";
+  auto session = Session::open(folder / "perf.data", options);
+  ASSERT_TRUE(session);
+  Both both(**session);
+  ASSERT_TRUE((*session)->run(both));
+  both.finish();
+  EXPECT_GT(both.pieces, 10U);
+  ASSERT_EQ(both.written.size(), both.expected.size());
+  EXPECT_TRUE(both.written == both.expected);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace jitscope
