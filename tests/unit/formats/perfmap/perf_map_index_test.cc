@@ -81,8 +81,8 @@ TEST(PerfMapIndex, ManyNamesAreCountedAndEightAreTold) {
 TEST(PerfMapIndex, LargeSizesAndLongLines) {
   const std::string long_name(PerfMapParser::kLongestLine - 9, 'n');
   const std::string longer(2'500'000, 'n');
-  const auto index = index_of("0 80000000 all\n1 7fffffffffff every\n800000000000 ffffff x\n10 1 " + longer +
-                              "\n900000000000 1000000 y\n1000 10 " + long_name + "\n");
+  const auto index = index_of("0 80000000 all\n1 7fffffffffff every\n800000000000 ffffff x\n10 1 " +
+                              longer + "\n900000000000 1000000 y\n1000 10 " + long_name + "\n");
   EXPECT_EQ(index->lines(), 6U);
   EXPECT_EQ(index->entries(), 4U);  // without the line that would be everywhere, and the long one
   EXPECT_EQ(name_at(*index, 0x123456), "all");
