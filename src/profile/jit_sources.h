@@ -41,7 +41,7 @@ class JitSources;
 
 struct JitAnswer {
   NameSource source = NameSource::none;
-  std::string raw;  // "" until JitSources::complete(), unless ambiguous
+  std::string raw;                      // "" until JitSources::complete(), unless ambiguous
   std::vector<std::string> candidates;  // raw names, when ambiguous
   bool ambiguous = false;
   bool by_grace = false;  // the body was logged a little later; nothing of this source lay there
