@@ -221,19 +221,27 @@ def stackcollapse():
     return None
 
 
+def lines_of(command):
+    """One at a time: what is held here would count as the memory of what is run later."""
+    process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with process:
+        yield from process.stdout
+    if process.returncode != 0:
+        fail(f"{' '.join(map(str, command))}: status {process.returncode}")
+
+
 def count_samples(data):
     """Both tools have to tell of all samples, or the times mean nothing."""
-    theirs = run(["perf", "script", "-i", data, "-G", "-F", "tid"]).count("\n")
-    ours = run([JITSCOPE, "script", "-i", data, "--json"]).count('"type":"sample"')
-    folded = tempfile.NamedTemporaryFile(suffix=".folded")
-    with folded:
-        run([JITSCOPE, "flame", "-i", data, "-o", folded.name])
-        stacks = pathlib.Path(folded.name).read_text(errors="replace").splitlines()
-    print(f"{theirs} samples; {len(stacks)} distinct stacks")
-    if theirs != ours or theirs == 0:
-        fail(f"perf tells of {theirs} samples, jitscope of {ours}")
-    if not stacks:
-        fail("no folded stacks")
+    theirs = sum(1 for _ in lines_of(["perf", "script", "-i", data, "-G", "-F", "tid"]))
+    ours = sum(1 for line in lines_of([JITSCOPE, "script", "-i", data]) if line[:1] not in b"\t\n")
+    stacks = folded = 0
+    for line in lines_of([JITSCOPE, "flame", "-i", data, "-o", "-.folded"]):
+        stacks += 1
+        folded += int(line[line.rindex(b" "):])
+    print(f"{theirs} samples; {stacks} distinct stacks", flush=True)
+    if not theirs == ours == folded or theirs == 0:
+        fail(f"perf tells of {theirs} samples, jitscope of {ours} and, folded, of {folded}")
 
 
 def compare_recording(table, data):
