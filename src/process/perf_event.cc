@@ -8,6 +8,7 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "process/cpus.h"
 
 namespace jitscope {
 namespace {
@@ -19,13 +20,10 @@ UniqueFd perf_event_open(perf_event_attr& attributes, pid_t pid, int cpu) {
 }
 
 std::string permission_hint() {
-  auto paranoid = read_text_file("/proc/sys/kernel/perf_event_paranoid");
-  std::string level = paranoid ? *paranoid : "?";
-  while (!level.empty() && level.back() == '\n') level.pop_back();
   return fmt::format(
       "run as root or with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN); "
       "kernel.perf_event_paranoid is {}",
-      level);
+      perf_event_paranoid());
 }
 
 Error event_error(std::string_view what, int code) {
@@ -51,30 +49,14 @@ Result<uint32_t> uprobe_pmu_type() {
   return static_cast<uint32_t>(*value);
 }
 
-// CPUs that are online, from a list like "0-3,8".
-Result<std::vector<int>> online_cpus() {
-  const std::string path = "/sys/devices/system/cpu/online";
-  JITSCOPE_ASSIGN(std::string text, read_text_file(path));
-  std::vector<int> cpus;
-  size_t at = 0;
-  while (at < text.size()) {
-    size_t end = text.find_first_of(",\n", at);
-    if (end == std::string::npos) end = text.size();
-    const std::string_view part = std::string_view(text).substr(at, end - at);
-    at = end + 1;
-    if (part.empty()) continue;
-    const size_t dash = part.find('-');
-    const auto first = parse_decimal(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_decimal(part.substr(dash + 1));
-    if (!first || !last || *last > 65535 || *first > *last) {
-      return fail(ErrorKind::damaged, "not a list of CPUs", path);
-    }
-    for (uint64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
-  }
-  return cpus;
-}
-
 }  // namespace
+
+std::string perf_event_paranoid() {
+  const auto text = read_text_file("/proc/sys/kernel/perf_event_paranoid");
+  std::string level = text ? *text : "?";
+  while (!level.empty() && level.back() == '\n') level.pop_back();
+  return level;
+}
 
 Result<UniqueFd> open_uprobe_event(const std::string& file, uint64_t offset, pid_t pid) {
   JITSCOPE_ASSIGN(const uint32_t type, uprobe_pmu_type());
@@ -94,7 +76,7 @@ Result<UniqueFd> open_uprobe_event(const std::string& file, uint64_t offset, pid
 }
 
 Result<std::vector<UniqueFd>> open_breakpoint_events(uint64_t address) {
-  JITSCOPE_ASSIGN(const auto cpus, online_cpus());
+  JITSCOPE_ASSIGN(const auto cpus, list_online_cpus());
   std::vector<UniqueFd> events;
   for (const int cpu : cpus) {
     perf_event_attr attributes = {};

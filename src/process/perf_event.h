@@ -21,4 +21,7 @@ Result<UniqueFd> open_uprobe_event(const std::string& file, uint64_t offset, pid
 // x86-64, shared with debuggers; the error says so.
 Result<std::vector<UniqueFd>> open_breakpoint_events(uint64_t address);
 
+// kernel.perf_event_paranoid as text, "?" when it cannot be read: for hints.
+[[nodiscard]] std::string perf_event_paranoid();
+
 }  // namespace jitscope

@@ -19,6 +19,7 @@
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
 #include "process/cpus.h"
+#include "process/perf_event.h"
 #include "process/tasks.h"
 
 namespace jitscope {
@@ -123,13 +124,10 @@ bool ask_as_user(perf_event_attr& attr) {
 }
 
 std::string paranoid_hint() {
-  const auto text = read_text_file("/proc/sys/kernel/perf_event_paranoid", 64);
-  std::string level = text ? *text : "?";
-  while (!level.empty() && level.back() == '\n') level.pop_back();
   return fmt::format(
       "run as root or with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN), and for processes of "
       "other users with CAP_SYS_PTRACE; kernel.perf_event_paranoid is {}",
-      level);
+      perf_event_paranoid());
 }
 
 Error open_error(int code, pid_t pid, int cpu) {

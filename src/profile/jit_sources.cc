@@ -49,6 +49,23 @@ class DumpHandler : public jitdump::Handler {
   std::vector<TimedLine> lines_;
 };
 
+// The body a timeline found, as long as nothing else limits it. Its name is read when it is needed.
+JitAnswer answer_of(const std::shared_ptr<LoadedDump>& dump, const TimelineAnswer& answer) {
+  const TimedBody& body = dump->timeline.body(answer.body);
+  JitAnswer result;
+  result.source = dump->recorded ? NameSource::recording : NameSource::jitdump;
+  if (answer.ambiguous) result.raw = body.name;
+  result.ambiguous = answer.ambiguous;
+  result.by_grace = answer.by_grace;
+  for (const BodyId id : answer.candidates) {
+    result.candidates.emplace_back(dump->timeline.body(id).name);
+  }
+  result.start = body.address;
+  result.dump = dump;
+  result.body = answer.body;
+  return result;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorded) {
@@ -135,7 +152,7 @@ void JitSources::look() {
   }
   for (std::string& text : refused) findings_.push_back({false, std::move(text)});
   for (const auto& dump : context_.given) {
-    const std::string_view name = base_name(dump->shown);
+    const std::string_view name = mapping_base_name(dump->shown);
     const bool mapped = std::ranges::any_of(life_.dump_candidates, [&](const auto& each) {
       return context_.files.info(each.file).base == name;
     });
@@ -194,18 +211,7 @@ std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint
     range.narrow(answer.low, answer.high);
     until = std::min(until, answer.valid_until);
     if (answer.body == kNoBody) continue;
-    const TimedBody& body = dump->timeline.body(answer.body);
-    JitAnswer result;
-    result.source = dump->recorded ? NameSource::recording : NameSource::jitdump;
-    if (answer.ambiguous) result.raw = body.name;
-    result.ambiguous = answer.ambiguous;
-    result.by_grace = answer.by_grace;
-    for (const BodyId id : answer.candidates) {
-      result.candidates.emplace_back(dump->timeline.body(id).name);
-    }
-    result.start = body.address;
-    result.dump = dump;
-    result.body = answer.body;
+    JitAnswer result = answer_of(dump, answer);
     result.valid_from = answer.valid_from;
     result.valid_until = until;
     if (dump->cut != 0 || dump->damaged) {
@@ -245,18 +251,7 @@ std::optional<JitAnswer> JitSources::untimed(uint64_t address, AddressRange& ran
     const TimelineAnswer answer = dump->timeline.at_any_time(address);
     range.narrow(answer.low, answer.high);
     if (answer.body == kNoBody) continue;
-    const TimedBody& body = dump->timeline.body(answer.body);
-    JitAnswer result;
-    result.source = dump->recorded ? NameSource::recording : NameSource::jitdump;
-    result.raw = body.name;
-    result.ambiguous = answer.ambiguous;
-    for (const BodyId id : answer.candidates) {
-      result.candidates.emplace_back(dump->timeline.body(id).name);
-    }
-    result.start = body.address;
-    result.dump = dump;
-    result.body = answer.body;
-    return result;
+    return answer_of(dump, answer);
   }
   open_map();
   if (map_ == nullptr) return std::nullopt;

@@ -43,7 +43,7 @@ uint32_t MappedFiles::number(const perfdata::Mmap& mmap) {
     if (id != build_ids_.end()) info.build_id = id->second;
   }
   info.shown = shown_path(mmap.path, info.kind);
-  info.base = base_name(info.shown);
+  info.base = mapping_base_name(info.shown);
   const auto result = static_cast<uint32_t>(files_.size());
   files_.push_back(std::move(entry));
   numbers_.emplace(std::move(key), result);

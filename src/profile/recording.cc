@@ -26,7 +26,7 @@
 namespace jitscope {
 namespace {
 
-using perfdata::WrittenFeature;
+using perfdata::Feature;
 
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr std::chrono::milliseconds kTick{100};
@@ -299,29 +299,27 @@ Status Recording::add_lost_record() {
 void Recording::set_features() {
   utsname names = {};
   if (::uname(&names) == 0) {
-    writer_->set_feature(WrittenFeature::hostname, perfdata::string_feature(&names.nodename[0]));
-    writer_->set_feature(WrittenFeature::os_release, perfdata::string_feature(&names.release[0]));
-    writer_->set_feature(WrittenFeature::arch, perfdata::string_feature(&names.machine[0]));
+    writer_->set_feature(Feature::hostname, perfdata::string_feature(&names.nodename[0]));
+    writer_->set_feature(Feature::os_release, perfdata::string_feature(&names.release[0]));
+    writer_->set_feature(Feature::arch, perfdata::string_feature(&names.machine[0]));
   }
-  writer_->set_feature(WrittenFeature::version, perfdata::string_feature(options_.version));
+  writer_->set_feature(Feature::version, perfdata::string_feature(options_.version));
   const auto online = list_online_cpus();
-  writer_->set_feature(
-      WrittenFeature::cpu_count,
-      perfdata::cpu_count_feature(static_cast<uint32_t>(count_possible_cpus()),
-                                  static_cast<uint32_t>(online ? online->size() : 1)));
-  writer_->set_feature(WrittenFeature::command_line,
-                       perfdata::string_list_feature(options_.command_line));
+  writer_->set_feature(Feature::cpu_count, perfdata::cpu_count_feature(
+                                               static_cast<uint32_t>(count_possible_cpus()),
+                                               static_cast<uint32_t>(online ? online->size() : 1)));
+  writer_->set_feature(Feature::command_line, perfdata::string_list_feature(options_.command_line));
   timespec resolution = {};
   ::clock_getres(CLOCK_MONOTONIC, &resolution);
-  writer_->set_feature(WrittenFeature::clockid,
+  writer_->set_feature(Feature::clockid,
                        perfdata::clockid_feature(static_cast<uint64_t>(resolution.tv_nsec)));
   const uint64_t wall = clock_ns(CLOCK_REALTIME);
-  writer_->set_feature(WrittenFeature::clock_data,
+  writer_->set_feature(Feature::clock_data,
                        perfdata::clock_data_feature(CLOCK_MONOTONIC, wall, monotonic_ns()));
   std::string build_ids = build_ids_.section(sampler_->samples_kernel());
-  if (!build_ids.empty()) writer_->set_feature(WrittenFeature::build_id, std::move(build_ids));
+  if (!build_ids.empty()) writer_->set_feature(Feature::build_id, std::move(build_ids));
   if (scan_.samples() != 0) {
-    writer_->set_feature(WrittenFeature::sample_time,
+    writer_->set_feature(Feature::sample_time,
                          perfdata::sample_time_feature(scan_.first_sample(), scan_.last_sample()));
   }
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/path.h"
 #include "runtimes/attach.h"
 #include "runtimes/hotspot/hotspot_source.h"
 #include "runtimes/perf_map_source.h"
@@ -17,10 +18,6 @@
 
 namespace jitscope {
 namespace {
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 Runtime runtime_of_library(std::string_view name) {
   if (name == "libjvm.so") return Runtime::hotspot;

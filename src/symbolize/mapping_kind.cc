@@ -1,5 +1,7 @@
 #include "symbolize/mapping_kind.h"
 
+#include "base/path.h"
+
 namespace jitscope {
 namespace {
 constexpr std::string_view kDeleted = " (deleted)";
@@ -34,10 +36,8 @@ bool is_jit_memory(MappingKind kind) {
          kind == MappingKind::special;
 }
 
-std::string_view base_name(std::string_view path) {
-  if (path.starts_with('[')) return path;
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+std::string_view mapping_base_name(std::string_view path) {
+  return path.starts_with('[') ? path : base_name(path);
 }
 
 }  // namespace jitscope

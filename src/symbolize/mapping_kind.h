@@ -23,7 +23,7 @@ enum class MappingKind : uint8_t {
 [[nodiscard]] bool is_jit_memory(MappingKind kind);
 // "/a/b.so (deleted)" -> "/a/b.so".
 [[nodiscard]] std::string_view without_deleted(std::string_view path);
-// "/usr/lib/libc.so.6" -> "libc.so.6"; names in brackets as they are.
-[[nodiscard]] std::string_view base_name(std::string_view path);
+// The last part of a path; names in brackets as they are.
+[[nodiscard]] std::string_view mapping_base_name(std::string_view path);
 
 }  // namespace jitscope

@@ -80,8 +80,8 @@ Status Gatherer::add_event_record(std::span<const std::byte> body) {
 
 bool Gatherer::wants(uint64_t feature) {
   using enum Feature;
-  constexpr std::array wanted = {build_id, hostname,     os_release, version,
-                                 arch,     command_line, event_desc, sample_time,
+  constexpr std::array wanted = {build_id, hostname,     os_release,         version,
+                                 arch,     command_line, event_descriptions, sample_time,
                                  clockid,  compressed,   clock_data};
   return std::ranges::find(wanted, static_cast<Feature>(feature)) != wanted.end();
 }
@@ -107,7 +107,7 @@ bool Gatherer::take_feature(uint64_t feature, std::span<const std::byte> bytes) 
       return take_text(cursor, header_->arch);
     case Feature::command_line:
       return take_arguments(cursor, header_->command_line);
-    case Feature::event_desc:
+    case Feature::event_descriptions:
       return take_event_names(bytes);
     case Feature::sample_time: {
       const uint64_t first = cursor.u64();

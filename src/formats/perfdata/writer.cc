@@ -16,9 +16,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "perf.data is written in native order");
 
-constexpr uint64_t kHeaderBytes = 104;           // struct perf_file_header
 constexpr uint64_t kMagic = 0x32454c4946524550;  // "PERFILE2"
-constexpr size_t kSmallestAttr = 64;             // PERF_ATTR_SIZE_VER0
 constexpr size_t kNameAlignment = 64;            // NAME_ALIGN of tools/perf/util/header.c
 constexpr uint64_t kDataSizeOffset = 48;         // of data.size in the header
 
@@ -78,7 +76,7 @@ std::string Writer::attribute_entries() const {
 std::string Writer::header_bytes(bool with_features) const {
   std::string out;
   put(out, kMagic);
-  put(out, kHeaderBytes);
+  put(out, kFileHeaderSize);
   put(out, static_cast<uint64_t>(attr_bytes_ + 16));
   put(out, attrs_offset_);
   put(out, static_cast<uint64_t>(entries_.size() * (attr_bytes_ + 16)));
@@ -106,12 +104,12 @@ Status Writer::begin(std::vector<Attribute> attributes) {
   }
   std::string ids;
   for (Attribute& attribute : attributes) {
-    Entry entry{std::move(attribute), kHeaderBytes + ids.size(), 0};
+    Entry entry{std::move(attribute), kFileHeaderSize + ids.size(), 0};
     entry.ids_written = entry.attribute.ids.size();
     put_ids(ids, entry.attribute.ids);
     entries_.push_back(std::move(entry));
   }
-  attrs_offset_ = kHeaderBytes + ids.size();
+  attrs_offset_ = kFileHeaderSize + ids.size();
   data_offset_ = attrs_offset_ + entries_.size() * (attr_bytes_ + 16);
   checkpoint_ = 0;
   return append(header_bytes(false) + ids + attribute_entries());
@@ -168,7 +166,7 @@ Status Writer::write_new_ids() {
 }
 
 Status Writer::finish() {
-  const auto descriptions = static_cast<uint8_t>(WrittenFeature::event_descriptions);
+  const auto descriptions = static_cast<uint8_t>(Feature::event_descriptions);
   const bool named = std::ranges::any_of(
       entries_, [](const Entry& entry) { return !entry.attribute.name.empty(); });
   if (named && !features_.contains(descriptions)) {

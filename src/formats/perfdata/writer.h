@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/perfdata/format.h"
 
 namespace jitscope::perfdata {
 
@@ -38,25 +39,6 @@ class MemoryOutput final : public FileOutput {
 
  private:
   std::string bytes_;
-};
-
-// HEADER_* of tools/perf/util/header.h: bits of the header, in this order in the file.
-enum class WrittenFeature : uint8_t {
-  tracing_data = 1,
-  build_id = 2,
-  hostname = 3,
-  os_release = 4,
-  version = 5,
-  arch = 6,
-  cpu_count = 7,
-  cpu_description = 8,
-  cpu_id = 9,
-  total_memory = 10,
-  command_line = 11,
-  event_descriptions = 12,
-  sample_time = 21,
-  clockid = 23,
-  clock_data = 29,
 };
 
 // A perf_event_attr as its bytes (the kernel's structure of whatever length), with the ids of the
@@ -85,10 +67,10 @@ class Writer {
   void add_ids(size_t attribute, std::span<const uint64_t> ids);
   // Replaces an earlier payload of that feature.
   void set_feature(uint8_t bit, std::string payload);
-  void set_feature(WrittenFeature feature, std::string payload) {
+  void set_feature(Feature feature, std::string payload) {
     set_feature(static_cast<uint8_t>(feature), std::move(payload));
   }
-  // WrittenFeature sections (event_descriptions is made from the attributes, unless it was set) and
+  // Feature sections (event_descriptions is made from the attributes, unless it was set) and
   // the final header. Last.
   Status finish();
 

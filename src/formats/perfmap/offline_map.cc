@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/byte_cursor.h"
+#include "base/path.h"
 #include "formats/perfmap/perf_map_line.h"
 
 namespace jitscope {
@@ -45,10 +46,6 @@ std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 std::optional<std::string> normal_build_id(std::string_view text) {

@@ -17,6 +17,7 @@
 #include "profile/frame_counter.h"
 #include "profile/session.h"
 #include "support/perfdata_builder.h"
+#include "support/scratch_folder.h"
 
 namespace jitscope {
 namespace {
@@ -80,22 +81,8 @@ class Compare : public SampleConsumer {
   bool addresses_;
 };
 
-class AnswersTest : public ::testing::Test {
+class AnswersTest : public test::ScratchFolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "answers_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, std::string_view bytes) {
-    const std::string path = folder_ + "/" + name;
-    std::ofstream(path, std::ios::binary)
-        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return path;
-  }
-
   // Bodies of all sizes that replace each other all the time.
   std::string churn(std::mt19937& random) {
     jitdump::Writer writer(kPid);
@@ -179,7 +166,6 @@ class AnswersTest : public ::testing::Test {
     result.naming.perf_maps[kChild] = result.naming.perf_maps[kPid];
     return result;
   }
-  std::string folder_;
 };
 
 TEST_F(AnswersTest, WhatIsKeptIsWhatWouldBeAnswered) {

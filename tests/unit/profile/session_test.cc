@@ -12,6 +12,7 @@
 #include "profile/collector.h"
 #include "profile/doctor.h"
 #include "support/perfdata_builder.h"
+#include "support/scratch_folder.h"
 
 namespace jitscope {
 namespace {
@@ -49,21 +50,8 @@ class Names : public SampleConsumer {
   Session& session_;
 };
 
-class SessionTest : public ::testing::Test {
+class SessionTest : public test::ScratchFolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "session_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, std::string_view bytes) {
-    const std::string path = folder_ + "/" + name;
-    std::ofstream(path, std::ios::binary)
-        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return path;
-  }
   std::string write_recording(const PerfDataBuilder& builder) {
     const std::vector<std::byte> bytes = builder.file();
     return write("perf.data", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -125,8 +113,6 @@ class SessionTest : public ::testing::Test {
     EXPECT_TRUE(status);
     return result.names;
   }
-
-  std::string folder_;
 };
 
 TEST_F(SessionTest, ADumpIsRightInTime) {

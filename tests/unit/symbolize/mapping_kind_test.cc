@@ -29,9 +29,9 @@ TEST(MappingKind, FilesAndSpecialMappings) {
 }
 
 TEST(MappingKind, BaseNames) {
-  EXPECT_EQ(base_name("/usr/lib/libc.so.6"), "libc.so.6");
-  EXPECT_EQ(base_name("[a/b]"), "[a/b]");
-  EXPECT_EQ(base_name("plain"), "plain");
+  EXPECT_EQ(mapping_base_name("/usr/lib/libc.so.6"), "libc.so.6");
+  EXPECT_EQ(mapping_base_name("[a/b]"), "[a/b]");
+  EXPECT_EQ(mapping_base_name("plain"), "plain");
   EXPECT_EQ(without_deleted("/a (deleted)"), "/a");
 }
 

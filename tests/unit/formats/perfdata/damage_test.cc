@@ -194,7 +194,7 @@ TEST(PerfDataDamage, EveryByteFlipped) {
   inner.sample({.time = 5}).comm(2, 2, "inner", {.time = 4});
   PerfDataBuilder b;
   b.mmap2({.pid = 1, .path = "/a", .stamp = {.time = 1}}).sample({.time = 3, .callchain = {1}});
-  b.compressed(inner).round().feature(Feature::event_desc, b.event_names());
+  b.compressed(inner).round().feature(Feature::event_descriptions, b.event_names());
   for (const bool pipe : {false, true}) {
     const std::vector<std::byte> good = pipe ? b.pipe() : b.file();
     for (size_t i = 0; i < good.size(); ++i) {

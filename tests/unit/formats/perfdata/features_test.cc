@@ -33,7 +33,7 @@ std::vector<std::pair<Feature, Bytes>> features(const PerfDataBuilder& b) {
       {Feature::arch, Bytes().header_text("x86_64")},
       {Feature::command_line,
        Bytes().u32(3).header_text("perf").header_text("record").header_text("a b")},
-      {Feature::event_desc, b.event_names()},
+      {Feature::event_descriptions, b.event_names()},
       {Feature::sample_time, Bytes().u64(1000).u64(2000)},
       {Feature::clockid, Bytes().u64(1)},
       {Feature::clock_data, Bytes().u32(1).u32(1).u64(777).u64(888)},
@@ -155,7 +155,7 @@ TEST(PerfDataFeatures, ClockIsNoneWhenEventsDisagree) {
 }
 
 TEST(PerfDataFeatures, DamagedOnesAreNotedAndPassedOver) {
-  const Feature kinds[] = {Feature::hostname,    Feature::command_line, Feature::event_desc,
+  const Feature kinds[] = {Feature::hostname,    Feature::command_line, Feature::event_descriptions,
                            Feature::sample_time, Feature::clockid,      Feature::compressed,
                            Feature::clock_data,  Feature::build_id};
   const Bytes damages[] = {Bytes().u32(UINT32_MAX).u32(UINT32_MAX), Bytes().u32(3).u32(7).u32(1),

@@ -105,16 +105,16 @@ TEST(Writer, WhatIsWrittenIsRead) {
   ASSERT_TRUE(writer.records(records + sample(7, 0x1000, 20) + sample(8, 0x2000, 10)));
   ASSERT_TRUE(writer.finished_round());
   ASSERT_TRUE(writer.records(sample(7, 0x3000, 30)));
-  writer.set_feature(WrittenFeature::hostname, string_feature("here"));
-  writer.set_feature(WrittenFeature::os_release, string_feature("6.1"));
-  writer.set_feature(WrittenFeature::arch, string_feature(std::string(70, 'a')));
+  writer.set_feature(Feature::hostname, string_feature("here"));
+  writer.set_feature(Feature::os_release, string_feature("6.1"));
+  writer.set_feature(Feature::arch, string_feature(std::string(70, 'a')));
   const std::vector<std::string> words = {"jitscope", "record", "-a"};
-  writer.set_feature(WrittenFeature::command_line, string_list_feature(words));
-  writer.set_feature(WrittenFeature::sample_time, sample_time_feature(10, 30));
-  writer.set_feature(WrittenFeature::clockid, clockid_feature(1));
-  writer.set_feature(WrittenFeature::clock_data, clock_data_feature(1, 5'000, 77));
+  writer.set_feature(Feature::command_line, string_list_feature(words));
+  writer.set_feature(Feature::sample_time, sample_time_feature(10, 30));
+  writer.set_feature(Feature::clockid, clockid_feature(1));
+  writer.set_feature(Feature::clock_data, clock_data_feature(1, 5'000, 77));
   const std::vector<std::byte> id(20, std::byte{0xab});
-  writer.set_feature(WrittenFeature::build_id,
+  writer.set_feature(Feature::build_id,
                      build_id_entry(-1, true, id, "[kernel.kallsyms]") +
                          build_id_entry(-1, false, std::span(id).first(16), "/usr/lib/libc.so.6"));
   ASSERT_TRUE(writer.finish());
