@@ -60,6 +60,8 @@ JitAnswer answer_of(const std::shared_ptr<LoadedDump>& dump, const TimelineAnswe
   for (const BodyId id : answer.candidates) {
     result.candidates.emplace_back(dump->timeline.body(id).name);
   }
+  // A full list may lack some.
+  result.all_candidates = answer.candidates.size() < Timeline::kMostCandidates;
   result.start = body.address;
   result.dump = dump;
   result.body = answer.body;
