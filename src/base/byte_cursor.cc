@@ -1,7 +1,6 @@
 #include "base/byte_cursor.h"
 
-#include <fmt/format.h>
-
+#include <array>
 #include <charconv>
 
 namespace jitscope {
@@ -74,13 +73,15 @@ void ByteCursor::mark_failed(uint64_t want) {
   failed_want_ = want;
 }
 
+// Without fmt, as result.cc: the JVMTI agent takes in both, and fmt would bring exceptions there.
 Error ByteCursor::error(std::string_view what, std::string where) const {
-  return Error{ErrorKind::damaged,
-               fmt::format("{}: needs {} bytes at offset {:#x}, {} are there", what, failed_want_,
-                           failed_offset_, bytes_.size() - failed_offset_),
-               std::move(where),
-               {},
-               0};
+  std::array<char, 16> digits{};
+  const char* const end = std::to_chars(digits.begin(), digits.end(), failed_offset_, 16).ptr;
+  std::string text(what);
+  text.append(": needs ").append(std::to_string(failed_want_)).append(" bytes at offset 0x");
+  text.append(digits.data(), static_cast<size_t>(end - digits.data())).append(", ");
+  text.append(std::to_string(bytes_.size() - failed_offset_)).append(" are there");
+  return Error{ErrorKind::damaged, std::move(text), std::move(where), {}, 0};
 }
 
 namespace {

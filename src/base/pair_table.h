@@ -37,7 +37,10 @@ class PairTable {
     uint32_t value = kNone;
   };
   [[nodiscard]] size_t place(uint64_t key) const {
-    return static_cast<size_t>((key * 0x9e3779b97f4a7c15ULL) >> 20U) & (slots_.size() - 1);
+    // The upper bits of a product depend on all of the key, the lower ones on the second number
+    // alone.
+    const uint64_t product = key * 0x9e3779b97f4a7c15ULL;
+    return static_cast<size_t>(product ^ (product >> 40U)) & (slots_.size() - 1);
   }
   [[nodiscard]] size_t find(uint64_t key) const {
     const size_t mask = slots_.size() - 1;

@@ -1,7 +1,5 @@
 #include "base/result.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 
 namespace jitscope {
@@ -22,13 +20,15 @@ Error system_error(std::string_view what, std::string where, int code) {
     default:
       break;
   }
-  return Error{kind, fmt::format("{}: {}", what, std::strerror(code)), std::move(where), {}, code};
+  std::string text(what);
+  text.append(": ").append(std::strerror(code));
+  return Error{kind, std::move(text), std::move(where), {}, code};
 }
 
 std::string to_string(const Error& error) {
   std::string text = error.what;
-  if (!error.where.empty()) text += fmt::format(" ({})", error.where);
-  if (!error.hint.empty()) text += fmt::format("; {}", error.hint);
+  if (!error.where.empty()) text.append(" (").append(error.where).append(1, ')');
+  if (!error.hint.empty()) text.append("; ").append(error.hint);
   return text;
 }
 

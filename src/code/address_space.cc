@@ -9,7 +9,6 @@ AddressSpace::Ranges& AddressSpace::own() {
   return *ranges_;
 }
 
-// An address of both is the same byte of the same file.
 bool AddressSpace::continues(const MappedRange& now, const MappedRange& before) {
   return now.file == before.file && now.shared == before.shared &&
          now.executable == before.executable &&

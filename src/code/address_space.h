@@ -19,6 +19,10 @@ struct MappedRange {
   bool executable = true;
   bool memory = false;  // no file behind it: page_offset means nothing
   uint64_t time = 0;    // of the mmap
+  // Where in the file the byte at an address of the range is.
+  [[nodiscard]] uint64_t file_offset(uint64_t address) const {
+    return address - start + page_offset;
+  }
 };
 
 class AddressSpace {
@@ -36,6 +40,8 @@ class AddressSpace {
   [[nodiscard]] uint32_t generation() const { return generation_; }
   // Changes with every mapping: for answers about addresses that had none.
   [[nodiscard]] uint32_t growth() const { return growth_; }
+  // Where an address of both is the same byte of the same file.
+  [[nodiscard]] static bool continues(const MappedRange& now, const MappedRange& before);
   // What is kept about any address is to be asked anew.
   void touch() { ++generation_; }
 
@@ -47,7 +53,6 @@ class AddressSpace {
  private:
   using Ranges = std::map<uint64_t, MappedRange>;  // by start; they do not overlap
   Ranges& own();
-  static bool continues(const MappedRange& now, const MappedRange& before);
 
   std::shared_ptr<Ranges> ranges_;
   uint32_t generation_ = 0;

@@ -76,6 +76,8 @@ struct Load {
   // jitscope's own record `since` (id kSinceId): the body may have lain there from then on; what
   // was seen in between is not known. Equal to `time` otherwise.
   uint64_t since = 0;
+  // jitscope's own record SCOPES: the payload of code_scopes.h; empty when there is none.
+  std::span<const std::byte> scopes;
 };
 struct Move {
   uint64_t time = 0;
@@ -101,6 +103,9 @@ struct Close {
 inline constexpr uint32_t kSinceId = 0x6A730001;
 // GONE: prefix; u64 code_addr; u64 code_size.
 inline constexpr uint32_t kGoneId = 0x6A730002;
+// SCOPES: prefix; u64 code_addr; payload of code_scopes.h. Belongs to the next LOAD of that
+// address.
+inline constexpr uint32_t kScopesId = 0x6A730003;
 
 class Handler {
  public:
@@ -115,6 +120,7 @@ struct ReadOptions {
   bool code = true;   // false: Load::code stays empty (the bytes are skipped, not read)
   bool lines = true;  // false: DEBUG_INFO is skipped
   bool unwind = true;
+  bool scopes = true;  // false: SCOPES is skipped
 };
 
 // True when the first bytes are those of a jitdump in either byte order.
@@ -163,8 +169,9 @@ class Writer {
   explicit Writer(uint32_t pid, uint32_t e_machine = 62 /* EM_X86_64 */)
       : pid_(pid), machine_(e_machine) {}
   void header(std::string& out, uint64_t timestamp) const;
-  // DEBUG_INFO (when there are lines), UNWINDING_INFO (when there is any), SINCE (when 0 < since <
-  // time), LOAD. Returns the code index it gave (Load::index is ignored: indexes never collide).
+  // DEBUG_INFO (when there are lines), UNWINDING_INFO and SCOPES (when there are any), SINCE (when
+  // 0 < since < time), LOAD. Returns the code index it gave (Load::index is ignored: indexes never
+  // collide).
   uint64_t load(std::string& out, const Load& load);
   void move(std::string& out, const Move& move) const;
   void gone(std::string& out, const Gone& gone) const;

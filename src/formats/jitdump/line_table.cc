@@ -157,61 +157,30 @@ class EntryScan {
 
 }  // namespace
 
-void LineTables::drop(std::vector<Pending>::iterator one) {
-  held_ -= one->entries.size();
-  if (one->entries.capacity() <= kLargestSpare) spare_.push_back(std::move(one->entries));
-  pending_.erase(one);
-}
-
-void LineTables::forget_old(Diagnostics& diagnostics) {
-  const auto old = [&](const Pending& one) { return loads_ - one.load > kMostPending; };
-  while (!pending_.empty() &&
-         (pending_.size() > kMostPending || held_ > kLargestRecord || old(pending_.front()))) {
-    diagnostics.note("jitdump line table without its code");
-    drop(pending_.begin());
-  }
-}
-
 void LineTables::keep(std::span<const std::byte> record, const Header& header,
                       Diagnostics& diagnostics) {
   ByteCursor bytes(record, header.order);
   bytes.skip(16);  // prefix
   const uint64_t address = bytes.u64();
-  const uint64_t count = bytes.u64();
-  if (!bytes.ok()) {
+  const auto content = bytes.rest();  // the number of entries, and the entries
+  if (!bytes.ok() || content.size() < sizeof(uint64_t)) {
     diagnostics.note("jitdump line table without its fields");
     return;
   }
-  auto same = std::ranges::find(pending_, address, &Pending::address);
-  if (same != pending_.end()) drop(same);  // the later one counts
-  Pending one{address, count, loads_, {}};
-  if (!spare_.empty()) {
-    one.entries = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  const auto rest = bytes.rest();
-  one.entries.assign(rest.begin(), rest.end());
-  held_ += rest.size();
-  pending_.push_back(std::move(one));
-  forget_old(diagnostics);
+  pending_.keep(address, content, diagnostics);
 }
 
 std::span<const LineEntry> LineTables::take(const Header& header, const Load& load,
                                             Diagnostics& diagnostics) {
   lines_.clear();
-  ++loads_;
-  auto mine = std::ranges::find(pending_, load.address, &Pending::address);
-  if (mine != pending_.end()) {
-    const uint64_t count = mine->count;
-    held_ -= mine->entries.size();
-    std::swap(current_, mine->entries);
-    held_ += mine->entries.size();  // drop() takes it off again
-    drop(mine);
-    EntryScan scan(current_, header, load);
+  const auto mine = pending_.take(load.address, diagnostics);
+  if (mine) {
+    ByteCursor bytes(*mine, header.order);
+    const uint64_t count = bytes.u64();
+    EntryScan scan(bytes.rest(), header, load);
     scan.run(count, lines_);
     if (scan.dropped()) diagnostics.note("jitdump line table with damaged entries", load.name);
   }
-  forget_old(diagnostics);
   return lines_;
 }
 

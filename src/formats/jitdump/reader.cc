@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "base/byte_cursor.h"
+#include "formats/jitdump/code_scopes.h"
 #include "formats/jitdump/input_window.h"
 #include "formats/jitdump/jitdump.h"
 #include "formats/jitdump/line_table.h"
+#include "formats/jitdump/pending_records.h"
 
 namespace jitscope::jitdump {
 namespace {
@@ -52,6 +54,7 @@ struct Reader::State {
   Result<bool> load(const Prefix& prefix, Handler& handler);
   Status line_table(const Prefix& prefix);
   Status unwinding(const Prefix& prefix);
+  Status scopes_record(const Prefix& prefix);
   Result<std::optional<ByteCursor>> small_record(const Prefix& prefix, uint64_t size);
   void note(std::string_view kind) {
     diagnostics.note(kind,
@@ -63,6 +66,7 @@ struct Reader::State {
   Header header;
   Diagnostics diagnostics;
   LineTables lines;
+  PendingRecords scopes{"jitdump scopes without their code"};
   std::vector<std::byte> unwind;
   uint64_t unwind_header_size = 0;
   uint64_t unwind_mapped_size = 0;
@@ -149,6 +153,24 @@ Status Reader::State::unwinding(const Prefix& prefix) {
   return {};
 }
 
+Status Reader::State::scopes_record(const Prefix& prefix) {
+  if (!options.scopes) return {};
+  if (prefix.size > kLargestScopes + kPrefixSize + sizeof(uint64_t)) {
+    note("jitdump record that is too large");
+    return {};
+  }
+  JITSCOPE_ASSIGN(auto fields, small_record(prefix, prefix.size));
+  if (!fields) return {};
+  const uint64_t address = fields->u64();
+  const auto payload = fields->rest();
+  if (!fields->ok()) {
+    note("jitdump record without its fields");
+    return {};
+  }
+  scopes.keep(address, payload, diagnostics);
+  return {};
+}
+
 Result<bool> Reader::State::load(const Prefix& prefix, Handler& handler) {
   // Whatever stood before this record was for this load, good or bad.
   const uint32_t unwinding_records = std::exchange(unwinds, 0);
@@ -218,6 +240,9 @@ Result<bool> Reader::State::load(const Prefix& prefix, Handler& handler) {
     found.code = bytes.last(static_cast<size_t>(found.size));
   }
   if (options.lines) found.lines = lines.take(header, found, diagnostics);
+  if (options.scopes) {
+    if (const auto mine = scopes.take(found.address, diagnostics)) found.scopes = *mine;
+  }
   if (unwinding_records == 1) {
     found.unwind = unwind;
     found.unwind_header_size = unwind_header_size;
@@ -270,6 +295,9 @@ Result<bool> Reader::State::record(const Prefix& prefix, Handler& handler) {
       since = std::pair(address, fields->u64());
       return true;
     }
+    case kScopesId:
+      JITSCOPE_TRY(scopes_record(prefix));
+      return true;
     case kGoneId: {
       JITSCOPE_ASSIGN(auto fields, small_record(prefix, 32));
       if (!fields) return true;

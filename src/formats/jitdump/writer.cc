@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstring>
 
+#include "formats/jitdump/code_scopes.h"
 #include "formats/jitdump/jitdump.h"
 
 namespace jitscope::jitdump {
@@ -83,6 +84,11 @@ uint64_t Writer::load(std::string& out, const Load& load) {
     put(out, load.unwind_header_size);
     put(out, load.unwind_mapped_size);
     put(out, load.unwind);
+  }
+  if (!load.scopes.empty() && load.scopes.size() <= kLargestScopes) {
+    const Record record(out, kScopesId, load.time);
+    put(out, load.address);
+    put(out, load.scopes);
   }
   if (load.since != 0 && load.since < load.time) {
     const Record record(out, kSinceId, load.time);

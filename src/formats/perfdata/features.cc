@@ -52,6 +52,7 @@ Status Gatherer::add_event(std::span<const std::byte> attr, std::span<const std:
   const size_t size = std::min<size_t>(stored_attr_size(attr), attr.size());
   JITSCOPE_ASSIGN(EventInfo event, parse_attr(attr.first(size)));
   JITSCOPE_TRY(events_->add(event));
+  if (keep_raw_) event.raw.assign(attr.begin(), attr.begin() + static_cast<ptrdiff_t>(size));
   const auto index = static_cast<uint32_t>(header_->events.size());
   ByteCursor cursor(ids);
   while (cursor.remaining() >= kWord) {
@@ -78,8 +79,9 @@ Status Gatherer::add_event_record(std::span<const std::byte> body) {
   return add_event(body.first(size), body.subspan(size));
 }
 
-bool Gatherer::wants(uint64_t feature) {
+bool Gatherer::wants(uint64_t feature) const {
   using enum Feature;
+  if (keep_raw_) return true;
   constexpr std::array wanted = {build_id, hostname,     os_release,         version,
                                  arch,     command_line, event_descriptions, sample_time,
                                  clockid,  compressed,   clock_data};
@@ -87,6 +89,9 @@ bool Gatherer::wants(uint64_t feature) {
 }
 
 void Gatherer::add_feature(uint64_t feature, std::span<const std::byte> bytes) {
+  if (keep_raw_ && feature < kFeatureBits) {
+    header_->raw_features[static_cast<uint8_t>(feature)].assign(bytes.begin(), bytes.end());
+  }
   if (!take_feature(feature, bytes)) {
     diagnostics_->note("feature section that cannot be read", fmt::format("feature {}", feature));
   }

@@ -17,15 +17,15 @@ namespace jitscope::perfdata {
 
 class Gatherer {
  public:
-  Gatherer(Header& header, EventTable& events, Diagnostics& diagnostics)
-      : header_(&header), events_(&events), diagnostics_(&diagnostics) {}
+  Gatherer(Header& header, EventTable& events, Diagnostics& diagnostics, bool keep_raw)
+      : header_(&header), events_(&events), diagnostics_(&diagnostics), keep_raw_(keep_raw) {}
 
   // An attribute as stored and the ids of its events, 8 bytes each.
   Status add_event(std::span<const std::byte> attr, std::span<const std::byte> ids);
   // A HEADER_ATTR record: the attribute says its size, the rest are ids.
   Status add_event_record(std::span<const std::byte> body);
   // Whether add_feature() does anything with it.
-  [[nodiscard]] static bool wants(uint64_t feature);
+  [[nodiscard]] bool wants(uint64_t feature) const;
   // One feature's bytes. Damage and unknown features are passed over; damage is noted.
   void add_feature(uint64_t feature, std::span<const std::byte> bytes);
   void add_build_id(const BuildId& build_id);
@@ -45,6 +45,7 @@ class Gatherer {
   Header* header_;
   EventTable* events_;
   Diagnostics* diagnostics_;
+  bool keep_raw_;
   std::optional<uint32_t> compression_;
   size_t ids_ = 0;
   size_t build_id_bytes_ = 0;

@@ -123,7 +123,7 @@ Status read_features(Input& input, const FileHeader& header, Gatherer& gatherer,
       diagnostics.note("perf.data cut short", "its table of features");
       return {};
     }
-    if (!Gatherer::wants(feature) || where.size == 0) continue;
+    if (!gatherer.wants(feature) || where.size == 0) continue;
     JITSCOPE_ASSIGN(const std::vector<std::byte> bytes, input.range(where.offset, where.size));
     if (bytes.size() < where.size) diagnostics.note("perf.data cut short", "a feature section");
     gatherer.add_feature(feature, bytes);

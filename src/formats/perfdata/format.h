@@ -79,6 +79,11 @@ inline constexpr uint16_t kMmapBuildId = 1U << 14U;
 inline constexpr uint16_t kBuildIdSize = 1U << 15U;
 }  // namespace misc_bit
 
+// Where fields of MMAP and MMAP2 records lie, from the start of the record.
+inline constexpr size_t kMmapStart = 16;
+inline constexpr size_t kMmapLength = 24;
+inline constexpr size_t kMmapOffset = 32;
+
 // Bits of the feature bitmap, also the ids of HEADER_FEATURE records.
 enum class Feature : uint64_t {
   tracing_data = 1,

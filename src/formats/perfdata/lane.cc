@@ -65,12 +65,17 @@ void Lane::filled(size_t count, uint64_t offset, bool unpacked) {
 
 void Lane::pass_over() {
   const uint64_t count = std::min<uint64_t>(skip_, unread());
+  if (sink_ != nullptr && count != 0) {
+    const auto passed = chunk_->bytes().subspan(read_, static_cast<size_t>(count));
+    sink_->insert(sink_->end(), passed.begin(), passed.end());
+  }
   read_ += count;
   skip_ -= count;
 }
 
 uint64_t Lane::take_skip() {
   pass_over();
+  if (sink_ != nullptr) return 0;
   return std::exchange(skip_, 0);
 }
 

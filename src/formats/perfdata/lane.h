@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "formats/perfdata/chunk.h"
 #include "formats/perfdata/records.h"
@@ -46,9 +47,17 @@ class Lane {
   Next next(RawRecord& out);
 
   // Bytes of the stream to pass over after the record that next() gave last.
-  void skip(uint64_t count) { skip_ = count; }
-  // The same, for a caller that can jump instead of reading: how far. All bytes read so far count
-  // already.
+  void skip(uint64_t count) {
+    skip_ = count;
+    sink_ = nullptr;
+  }
+  // The same, and appends them to `sink`, which must live until they are over.
+  void collect(uint64_t count, std::vector<std::byte>& sink) {
+    skip_ = count;
+    sink_ = &sink;
+  }
+  // The same as skip(), for a caller that can jump instead of reading: how far. All bytes read so
+  // far count already.
   [[nodiscard]] uint64_t take_skip();
   // Bytes of a record that has only begun.
   [[nodiscard]] size_t unread() const { return filled_ - read_; }
@@ -60,6 +69,7 @@ class Lane {
   size_t read_ = 0;    // of the chunk: what next() has given out
   size_t filled_ = 0;  // of the chunk
   uint64_t skip_ = 0;
+  std::vector<std::byte>* sink_ = nullptr;  // of what is passed over
 };
 
 }  // namespace jitscope::perfdata

@@ -22,7 +22,7 @@ int Header::clock() const {
 struct Reader::State {
   State(std::unique_ptr<ByteSource> source, const ReadOptions& options)
       : input(std::move(source)),
-        gatherer(header, events, diagnostics),
+        gatherer(header, events, diagnostics, options.keep_raw),
         walk(options, header, events, gatherer, diagnostics) {}
 
   Status open();

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ struct EventInfo {
   uint64_t branch_sample_type = 0;
   uint64_t intr_regs_mask = 0;
   std::vector<uint64_t> ids;
+  std::vector<std::byte> raw;  // the attribute as stored; only with ReadOptions::keep_raw
 };
 
 struct BuildIdEntry {
@@ -81,6 +83,9 @@ struct Header {
   std::optional<TimeConversion> time_conversion;
   std::optional<uint64_t> first_sample_time;  // SAMPLE_TIME feature
   std::optional<uint64_t> last_sample_time;
+  // All feature sections as they are, by bit; only with ReadOptions::keep_raw. Of a pipe: what came
+  // as HEADER_FEATURE and TRACING_DATA records.
+  std::map<uint8_t, std::vector<std::byte>> raw_features;
   // CLOCK_MONOTONIC (1), CLOCK_MONOTONIC_RAW (4), ...; -1: perf's own clock (sched_clock).
   [[nodiscard]] int clock() const;
 };
@@ -97,6 +102,8 @@ struct ReadOptions {
   uint64_t max_waiting_bytes = 256U << 20U;
   // False: no sorting, records in file order (dumping, tests).
   bool in_order = true;
+  // True: attributes and features are kept as bytes too, for those who write them again.
+  bool keep_raw = false;
 };
 
 class Reader {

@@ -82,6 +82,7 @@ struct RecordHead {
   uint64_t id = 0;
   uint32_t cpu = UINT32_MAX;
   uint64_t offset = 0;  // of the record in the file (of the compressed record that held it)
+  std::span<const std::byte> bytes;  // the whole record as recorded (unpacked), its head included
 };
 
 struct Sample {

@@ -25,6 +25,15 @@ constexpr size_t kRoomToUnpack = 64U << 10U;
 // perf calls a record of this time untimed.
 constexpr uint64_t kNoTime = UINT64_MAX;
 
+RecordHead head_of(const RawRecord& raw) {
+  RecordHead head;
+  head.type = raw.type;
+  head.misc = raw.misc;
+  head.offset = raw.chunk->offset_of(raw.position);
+  head.bytes = raw.chunk->bytes().subspan(raw.position, kRecordHeadSize + raw.body.size());
+  return head;
+}
+
 }  // namespace
 
 Walk::Walk(const ReadOptions& options, Header& header, EventTable& events, Gatherer& gatherer,
@@ -34,6 +43,7 @@ Walk::Walk(const ReadOptions& options, Header& header, EventTable& events, Gathe
       gatherer_(&gatherer),
       diagnostics_(&diagnostics),
       in_order_(options.in_order),
+      keep_raw_(options.keep_raw),
       max_waiting_(options.max_waiting_bytes),
       pool_(std::clamp(options.max_waiting_bytes / 16, kSmallestChunk, kLargestChunk)),
       outer_(pool_),
@@ -137,8 +147,14 @@ Status Walk::take_user_record(const RawRecord& raw, Lane& lane) {
       lane.skip(cursor.u64());
       break;
     case RecordType::tracing_data: {
-      const uint64_t size = cursor.u32();
-      lane.skip((size + kWord - 1) / kWord * kWord);
+      const uint64_t size = (cursor.u32() + kWord - 1) / kWord * kWord;
+      if (keep_raw_ && header_->pipe && size <= Input::kLargestSection) {
+        constexpr auto bit = static_cast<uint8_t>(Feature::tracing_data);
+        header_->raw_features[bit].clear();
+        lane.collect(size, header_->raw_features[bit]);
+      } else {
+        lane.skip(size);
+      }
       break;
     }
     case RecordType::finished_round:
@@ -254,9 +270,7 @@ void Walk::hand_out(const RawRecord& raw) {
   if (stopped_) return;
   if (raw.type == RecordType::sample) return hand_out_sample(raw);
   Record record;
-  record.head.type = raw.type;
-  record.head.misc = raw.misc;
-  record.head.offset = raw.chunk->offset_of(raw.position);
+  record.head = head_of(raw);
   std::span<const std::byte> body = raw.body;
   if (static_cast<uint32_t>(raw.type) < kFirstUserType) {
     body = split_trailer(events_->trailer_layout(body), body, record.head);
@@ -272,9 +286,7 @@ void Walk::hand_out(const RawRecord& raw) {
 
 void Walk::hand_out_sample(const RawRecord& raw) {
   Sample sample;
-  sample.head.type = raw.type;
-  sample.head.misc = raw.misc;
-  sample.head.offset = raw.chunk->offset_of(raw.position);
+  sample.head = head_of(raw);
   sample.mode = cpu_mode(raw.misc);
   sample.event = events_->event_of_sample(raw.body);
   if (sample.event == EventTable::kUnknown) {

@@ -52,6 +52,7 @@ class Walk {
   Diagnostics* diagnostics_;
   Handler* handler_ = nullptr;
   bool in_order_;
+  bool keep_raw_;
   uint64_t max_waiting_;
 
   ChunkPool pool_;

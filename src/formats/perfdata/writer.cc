@@ -92,9 +92,7 @@ std::string Writer::header_bytes(bool with_features) const {
   return out;
 }
 
-Status Writer::begin(std::vector<Attribute> attributes) {
-  if (attributes.empty()) return fail(ErrorKind::usage, "a perf.data file needs an event");
-  attr_bytes_ = attributes.front().attr.size();
+Status Writer::check(const std::vector<Attribute>& attributes) const {
   for (const Attribute& attribute : attributes) {
     if (attribute.attr.size() != attr_bytes_ || attr_bytes_ < kSmallestAttr ||
         attr_bytes_ % 8 != 0) {
@@ -102,6 +100,13 @@ Status Writer::begin(std::vector<Attribute> attributes) {
                   fmt::format("perf_event_attr of {} bytes", attribute.attr.size()));
     }
   }
+  return {};
+}
+
+Status Writer::begin(std::vector<Attribute> attributes) {
+  if (attributes.empty()) return fail(ErrorKind::usage, "a perf.data file needs an event");
+  attr_bytes_ = attributes.front().attr.size();
+  JITSCOPE_TRY(check(attributes));
   std::string ids;
   for (Attribute& attribute : attributes) {
     Entry entry{std::move(attribute), kFileHeaderSize + ids.size(), 0};
@@ -109,6 +114,7 @@ Status Writer::begin(std::vector<Attribute> attributes) {
     put_ids(ids, entry.attribute.ids);
     entries_.push_back(std::move(entry));
   }
+  attrs_written_ = entries_.size();
   attrs_offset_ = kFileHeaderSize + ids.size();
   data_offset_ = attrs_offset_ + entries_.size() * (attr_bytes_ + 16);
   checkpoint_ = 0;
@@ -139,6 +145,12 @@ Status Writer::checkpoint() {
   return {};
 }
 
+Status Writer::add_attributes(std::vector<Attribute> attributes) {
+  JITSCOPE_TRY(check(attributes));
+  for (Attribute& attribute : attributes) entries_.push_back({std::move(attribute), 0, 0});
+  return {};
+}
+
 void Writer::add_ids(size_t attribute, std::span<const uint64_t> ids) {
   auto& known = entries_.at(attribute).attribute.ids;
   known.insert(known.end(), ids.begin(), ids.end());
@@ -160,9 +172,17 @@ Status Writer::write_new_ids() {
     JITSCOPE_TRY(append(ids));
     any = true;
   }
-  if (!any) return {};
+  if (!any || attrs_written_ != entries_.size()) return {};
   const std::string entries = attribute_entries();
   return output_.overwrite(attrs_offset_, std::as_bytes(std::span(entries)));
+}
+
+// The list of attributes cannot grow where it is: the whole of it goes to the end.
+Status Writer::write_new_attributes() {
+  if (attrs_written_ == entries_.size()) return {};
+  attrs_offset_ = written_;
+  attrs_written_ = entries_.size();
+  return append(attribute_entries());
 }
 
 Status Writer::finish() {
@@ -191,6 +211,7 @@ Status Writer::finish() {
   JITSCOPE_TRY(append(table));
   for (const auto& [bit, payload] : features_) JITSCOPE_TRY(append(payload));
   JITSCOPE_TRY(write_new_ids());
+  JITSCOPE_TRY(write_new_attributes());
   const std::string header = header_bytes(true);
   JITSCOPE_TRY(output_.overwrite(0, std::as_bytes(std::span(header))));
   checkpoint_ = data_size_;

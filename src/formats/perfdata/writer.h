@@ -63,6 +63,8 @@ class Writer {
   Status finished_round();
   // What was written so far is there for a reader, whatever comes.
   Status checkpoint();
+  // Attributes that became known after begin(); of the same length.
+  Status add_attributes(std::vector<Attribute> attributes);
   // Ids of events that were opened after begin().
   void add_ids(size_t attribute, std::span<const uint64_t> ids);
   // Replaces an earlier payload of that feature.
@@ -79,6 +81,8 @@ class Writer {
 
  private:
   Status append(std::string_view bytes);
+  Status check(const std::vector<Attribute>& attributes) const;
+  Status write_new_attributes();
   Status write_new_ids();
   [[nodiscard]] std::string attribute_entries() const;
   [[nodiscard]] std::string header_bytes(bool with_features) const;
@@ -92,6 +96,7 @@ class Writer {
   std::vector<Entry> entries_;
   std::map<uint8_t, std::string> features_;
   size_t attr_bytes_ = 0;
+  size_t attrs_written_ = 0;
   uint64_t attrs_offset_ = 0;
   uint64_t data_offset_ = 0;
   uint64_t data_size_ = 0;

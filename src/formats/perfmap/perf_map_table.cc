@@ -75,6 +75,17 @@ std::optional<PerfMapTable::Position> PerfMapTable::at_or_before(uint64_t addres
   return first - 1;
 }
 
+// A table that grows step by step is copied as often, and its pages are cleared twice. The size of
+// a file may be a lie (holes), so what is expected is believed within bounds only.
+void PerfMapTable::make_room(size_t bytes_read) {
+  constexpr uint64_t most_rows = uint64_t{8} << 20U;
+  constexpr size_t few = 1024;
+  if (rows_.size() < few || bytes_read == 0) return;
+  const uint64_t blocks = source_->size() / bytes_read + 1;
+  if (blocks > most_rows) return;
+  rows_.reserve(std::min(blocks * rows_.size() * 17 / 16, most_rows));
+}
+
 // False when the table is full.
 bool PerfMapTable::take(uint64_t offset, const PerfMapFields& fields) {
   if (offset > kMostOffset || lines_ > UINT32_MAX) return false;
@@ -146,6 +157,7 @@ Status PerfMapTable::scan(Diagnostics& diagnostics, const PerfMapIndexOptions& o
       }
     }
     if (blocks.ended()) break;
+    if (blocks.offset() == 0) make_room(at);
     left = text.size() - at;
   }
   sort_rows();

@@ -11,6 +11,7 @@
 
 #include "base/byte_source.h"
 #include "base/diagnostics.h"
+#include "base/large_pages.h"
 #include "formats/perfmap/perf_map_index.h"
 #include "formats/perfmap/perf_map_line.h"
 
@@ -60,13 +61,15 @@ class PerfMapTable {
   static constexpr uint32_t kLargeSize = (1U << 24U) - 1;
   static constexpr uint64_t kMostOffset = (uint64_t{1} << 40U) - 1;
 
+  // Room for the rows of the whole source, as these first lines let expect.
+  void make_room(size_t bytes_read);
   bool take(uint64_t offset, const PerfMapFields& fields);
   void sort_rows();
   // Whether this is the text of the line (and maybe more behind it).
   [[nodiscard]] bool parse_again(Position at, std::string_view text, PerfMapFields& out) const;
 
   std::unique_ptr<ByteSource> source_;
-  std::vector<Row> rows_;
+  LargeVector<Row> rows_;
   std::vector<std::pair<uint32_t, uint64_t>> large_sizes_;  // by the line's number
   uint64_t lines_ = 0;
   uint64_t reach_ = 0;  // the largest end so far

@@ -97,13 +97,20 @@ struct KeptLoad {
   std::string name;
   std::string code;
   std::string unwind;
+  std::string scopes;
   std::vector<KeptLine> lines;
   uint64_t bias = 0;
 };
 
 struct Dump : jitdump::Handler {
   bool on_load(const jitdump::Load& load) override {
-    KeptLoad kept{load, std::string(load.name), as_text(load.code), as_text(load.unwind), {}, 0};
+    KeptLoad kept{load,
+                  std::string(load.name),
+                  as_text(load.code),
+                  as_text(load.unwind),
+                  as_text(load.scopes),
+                  {},
+                  0};
     for (const auto& line : load.lines) {
       kept.lines.push_back({line.address, line.line, std::string(line.file)});
     }
@@ -111,6 +118,7 @@ struct Dump : jitdump::Handler {
     kept.load.name = {};
     kept.load.code = {};
     kept.load.unwind = {};
+    kept.load.scopes = {};
     kept.load.lines = {};
     loads.push_back(std::move(kept));
     return loads.size() < most;

@@ -95,6 +95,23 @@ Taken read_all(std::string_view file, Header* header = nullptr) {
   return taken;
 }
 
+TEST(Writer, AttributesMayComeLate) {
+  MemoryOutput output;
+  Writer writer(output);
+  ASSERT_TRUE(writer.begin(one_event({7})));
+  ASSERT_TRUE(writer.records(sample(7, 0x1000, 10)));
+  ASSERT_TRUE(writer.add_attributes({{attr_bytes(1, 1), {9}, ""}}));
+  EXPECT_FALSE(writer.add_attributes({{std::vector<std::byte>(64), {10}, ""}}));
+  ASSERT_TRUE(writer.records(sample(9, 0x2000, 20)));
+  ASSERT_TRUE(writer.finish());
+  Header header;
+  const Taken taken = read_all(output.bytes(), &header);
+  EXPECT_THAT(taken.addresses, ElementsAre(0x1000, 0x2000));
+  ASSERT_THAT(header.events, SizeIs(2));
+  EXPECT_THAT(header.events[1].ids, ElementsAre(9));
+  EXPECT_EQ(header.events[1].config, 1);
+}
+
 TEST(Writer, WhatIsWrittenIsRead) {
   MemoryOutput output;
   Writer writer(output);
