@@ -6,12 +6,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "base/result.h"
 #include "code/code_body.h"
+#include "code/frame_shape.h"
+#include "formats/jitdump/code_scopes.h"
 #include "process/process.h"
 
 namespace jitscope {
@@ -19,6 +22,12 @@ namespace jitscope {
 struct Snapshot {
   std::vector<CodeBody> bodies;  // by address
   uint64_t torn = 0;             // bodies skipped because they changed while being read
+};
+
+// What a source knows about the inside of a body, beyond its range and name.
+struct BodyDetail {
+  std::shared_ptr<const CodeScopes> scopes;  // lines and inlining; null: none known
+  FrameInfo frame;
 };
 
 class CodeSource {
@@ -33,6 +42,13 @@ class CodeSource {
     return std::vector<std::shared_ptr<const MethodName>>{};
   }
   [[nodiscard]] virtual bool knows_loaded_methods() const { return false; }
+
+  // One answer for each body, in order, of bodies that the last read() gave. Cached: asking again
+  // for the same bodies costs little. A body that changed or went while it was read has an empty
+  // detail, and is counted in diagnostics(). Sources that know nothing give empty details.
+  virtual Result<std::vector<BodyDetail>> details(std::span<const CodeBody* const> bodies) {
+    return std::vector<BodyDetail>(bodies.size());
+  }
 
   [[nodiscard]] virtual SourceKind kind() const = 0;
   // "HotSpot structures in memory", "perf map /tmp/perf-12.map".

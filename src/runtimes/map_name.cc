@@ -42,8 +42,9 @@ MapName stub(std::string_view raw) {
   return out;
 }
 
-// "long T.f(int, long, java.lang.Object)" (Method::external_name), "LT;::f" and "LT;::f(IJ)V"
-// (perf-map-agent). Everything else in HotSpot's code cache is no method.
+// "long T.f(int, long, java.lang.Object)" (Method::external_name), "T.f(int,long,java.lang.Object)"
+// (jitscope's own agent), "LT;::f" and "LT;::f(IJ)V" (perf-map-agent). Everything else in HotSpot's
+// code cache is no method.
 MapName parse_java(std::string_view raw) {
   MapName out = whole(raw);
   out.not_probeable = "a perf map does not tell where its calls enter";
@@ -59,11 +60,11 @@ MapName parse_java(std::string_view raw) {
   const std::string_view before = raw.substr(0, open);
   const size_t blank = before.rfind(' ');
   const size_t dot = before.rfind('.');
-  if (blank == std::string_view::npos || blank == 0 || dot == std::string_view::npos ||
-      dot <= blank + 1 || dot + 1 == before.size()) {
+  const size_t type = blank == std::string_view::npos ? 0 : blank + 1;
+  if (blank == 0 || dot == std::string_view::npos || dot <= type || dot + 1 == before.size()) {
     return stub(raw);
   }
-  out.name.type = before.substr(blank + 1, dot - blank - 1);
+  out.name.type = before.substr(type, dot - type);
   out.name.function = before.substr(dot + 1);
   out.name.parameters = without_blanks(raw.substr(open + 1, raw.size() - open - 2));
   out.name.has_parameters = true;

@@ -40,6 +40,7 @@ class StructBatch {
 struct ByteRange {
   uint64_t address = 0;
   uint32_t length = 0;
+  bool operator==(const ByteRange&) const = default;
 };
 template <typename Visit>
 void read_ranges(MemoryReader& memory, std::span<const ByteRange> ranges, Visit&& visit) {

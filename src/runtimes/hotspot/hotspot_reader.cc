@@ -74,6 +74,8 @@ Result<HotspotReader> HotspotReader::open(MemoryReader& memory, const SymbolLook
   HotspotReader reader(std::move(heaps), std::move(layout), std::move(names), convention);
   // A JVM that does not describe its class graph still has its code read.
   if (auto classes = ClassGraph::open(structs)) reader.classes_ = std::move(*classes);
+  // One that does not describe its scopes still has its bodies named.
+  if (auto details = BodyDetails::open(structs)) reader.details_ = std::move(*details);
   return reader;
 }
 
@@ -244,7 +246,7 @@ CodeBody HotspotReader::body_of(const Nmethod& nmethod) const {
   body.source = SourceKind::hotspot_memory;
   body.version = header.compile_id;
   body.convention = convention_;
-  body.frame_bytes = header.frame_bytes;
+  body.frame_bytes = nmethod.blob.frame_bytes;
 
   // The JVM patches the entry before it sets the state (nmethod::make_not_entrant), with a jump to
   // a stub in the code cache; a jump out of the code cache is a probe's and says nothing. Without a
@@ -321,6 +323,7 @@ Result<Snapshot> HotspotReader::read(MemoryReader& memory, Diagnostics& diagnost
     snapshot.bodies.push_back(std::move(body));
   }
   std::ranges::sort(snapshot.bodies, {}, &CodeBody::address);
+  remember(nmethods, stubs);
   return snapshot;
 }
 

@@ -23,6 +23,7 @@
 #include "code/code_body.h"
 #include "process/memory_reader.h"
 #include "runtimes/code_source.h"
+#include "runtimes/hotspot/body_details.h"
 #include "runtimes/hotspot/class_graph.h"
 #include "runtimes/hotspot/code_heap.h"
 #include "runtimes/hotspot/method_names.h"
@@ -37,6 +38,9 @@ class HotspotReader {
                                     CallConvention convention);
 
   Result<Snapshot> read(MemoryReader& memory, Diagnostics& diagnostics);
+  // Of bodies that the last read() gave; see CodeSource::details.
+  std::vector<BodyDetail> details(MemoryReader& memory, Diagnostics& diagnostics,
+                                  std::span<const CodeBody* const> bodies);
   [[nodiscard]] bool knows_loaded_methods() const { return classes_.has_value(); }
   Result<std::vector<std::shared_ptr<const MethodName>>> loaded_methods(
       MemoryReader& memory, Diagnostics& diagnostics) const;
@@ -73,6 +77,7 @@ class HotspotReader {
   void read_entry_bytes(MemoryReader& memory, std::vector<Nmethod>& nmethods) const;
   [[nodiscard]] Status check_entries(const std::vector<Nmethod>& nmethods) const;
   [[nodiscard]] CodeBody body_of(const Nmethod& nmethod) const;
+  void remember(std::span<const Nmethod> nmethods, std::span<const Stub> stubs);
 
   CodeHeaps heaps_;
   NmethodLayout layout_;
@@ -81,9 +86,13 @@ class HotspotReader {
   uint64_t heaps_high_ = 0;
   MethodNames names_;
   std::optional<ClassGraph> classes_;
+  std::optional<BodyDetails> details_;
   CallConvention convention_;
   std::unordered_map<uint64_t, Known> known_;  // by nmethod address
   std::unordered_map<std::string, std::shared_ptr<const MethodName>> stub_names_;
+  // As of the last read().
+  std::vector<PlacedNmethod> placed_;                    // by address
+  std::unordered_map<uint64_t, FrameInfo> stub_frames_;  // by the code's address
 };
 
 // "17.0.15+6-Debian-1deb12u1": Abstract_VM_Version::_s_vm_release (VM_Version before JDK 9).

@@ -71,6 +71,11 @@ class HotspotSource : public CodeSource {
     JITSCOPE_TRY(process_.check_same());
     return methods;
   }
+  Result<std::vector<BodyDetail>> details(std::span<const CodeBody* const> bodies) override {
+    auto details = reader_.details(process_.memory(), diagnostics_, bodies);
+    JITSCOPE_TRY(process_.check_same());
+    return details;
+  }
   [[nodiscard]] bool knows_loaded_methods() const override {
     return reader_.knows_loaded_methods();
   }

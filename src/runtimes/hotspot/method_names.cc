@@ -122,7 +122,10 @@ std::vector<std::optional<MethodInfo>> MethodNames::read(MemoryReader& memory,
     const std::string* signature = symbols.get(chains[i].signature);
     if (holder == nullptr || name == nullptr || signature == nullptr) continue;
     result[i] = make_method_info(*holder, *name, *signature, chains[i].access);
-    if (result[i]) result[i]->holder = chains[i].holder;
+    if (!result[i]) continue;
+    result[i]->holder = chains[i].holder;
+    result[i]->const_method = chains[i].const_method;
+    result[i]->pool = chains[i].pool;
   }
   return result;
 }

@@ -23,8 +23,10 @@ struct MethodInfo {
   std::shared_ptr<const MethodName> name;
   // `this` first for methods that are not static.
   std::shared_ptr<const std::vector<Parameter>> parameters;
-  uint16_t access = 0;  // JVM_ACC_*, JVMS 4.6
-  uint64_t holder = 0;  // Klass*
+  uint16_t access = 0;        // JVM_ACC_*, JVMS 4.6
+  uint64_t holder = 0;        // Klass*
+  uint64_t const_method = 0;  // ConstMethod*
+  uint64_t pool = 0;          // ConstantPool*
   [[nodiscard]] bool is_static() const { return (access & 0x0008U) != 0; }
   [[nodiscard]] bool is_native() const { return (access & 0x0100U) != 0; }
   // MethodHandle.invokeBasic and linkTo*: signature-polymorphic stubs without a frame of their own.

@@ -89,6 +89,7 @@ std::optional<BlobHeader> NmethodLayout::decode_blob(uint64_t blob, uint64_t lim
   const uint64_t size = view.get(size_);
   const uint64_t start = view.get(code_start_);
   const uint64_t end = view.get(code_end_);
+  const int64_t frame_words = view.get_signed(frame_size_);
   if (kind_) header.is_nmethod = view.get(*kind_) == nmethod_kind_;
   if (!view.ok() || limit < blob || size < blob_size_ || size > limit - blob) return std::nullopt;
   const auto place = [&](uint64_t value, bool is_pointer) -> uint64_t {
@@ -100,6 +101,9 @@ std::optional<BlobHeader> NmethodLayout::decode_blob(uint64_t blob, uint64_t lim
   if (header.code_begin < blob + blob_size_ || header.code_end < header.code_begin ||
       header.code_end > blob + size) {
     return std::nullopt;
+  }
+  if (frame_words > 0 && frame_words < kMaxFrameWords) {
+    header.frame_bytes = static_cast<uint32_t>(frame_words) * 8;
   }
   return header;
 }
@@ -122,7 +126,6 @@ std::optional<NmethodHeader> NmethodLayout::decode_nmethod(const BlobHeader& hea
   const uint64_t level = view.get(level_);
   const uint64_t raw_state = view.get(state_);
   result.compile_id = static_cast<uint32_t>(view.get(compile_id_));
-  const int64_t frame_words = view.get_signed(frame_size_);
   if (!view.ok()) return std::nullopt;
 
   // `volatile unsigned char` before JDK 9; -1 exists only in the signed form.
@@ -140,9 +143,6 @@ std::optional<NmethodHeader> NmethodLayout::decode_nmethod(const BlobHeader& hea
   if (result.osr() &&
       (result.osr_entry < header.code_begin || result.osr_entry >= header.code_end)) {
     return std::nullopt;
-  }
-  if (frame_words > 0 && frame_words < kMaxFrameWords) {
-    result.frame_bytes = static_cast<uint32_t>(frame_words) * 8;
   }
   return result;
 }

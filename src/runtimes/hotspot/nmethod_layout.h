@@ -38,7 +38,8 @@ struct BlobHeader {
   uint64_t blob = 0;
   uint64_t code_begin = 0;
   uint64_t code_end = 0;
-  uint64_t name = 0;  // const char*
+  uint64_t name = 0;         // const char*
+  uint32_t frame_bytes = 0;  // of a fixed frame, return address included; 0: none
   // Set when the header itself tells (CodeBlob::_kind); else the name does.
   std::optional<bool> is_nmethod;
 };
@@ -52,7 +53,6 @@ struct NmethodHeader {
   NmethodState state = NmethodState::in_use;
   uint8_t raw_state = 0;
   uint32_t compile_id = 0;
-  uint32_t frame_bytes = 0;
   [[nodiscard]] bool osr() const { return entry_bci >= 0; }
 };
 

@@ -1,29 +1,37 @@
-// Descriptors, class names and modified UTF-8; see signature.h.
+// Method descriptors; see signature.h.
 #include "runtimes/hotspot/signature.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace jitscope::hotspot {
 namespace {
 
-constexpr size_t kMaxParameters = 255;  // JVMS 4.3.3
-constexpr size_t kMaxDimensions = 255;  // JVMS 4.3.2
-
-struct Primitive {
-  char code;
-  ValueType type;
-  std::string_view name;
-};
-constexpr Primitive kPrimitives[] = {
-    {'Z', ValueType::boolean_, "boolean"}, {'C', ValueType::char_, "char"},
-    {'B', ValueType::byte_, "byte"},       {'S', ValueType::short_, "short"},
-    {'I', ValueType::int_, "int"},         {'J', ValueType::long_, "long"},
-    {'F', ValueType::float_, "float"},     {'D', ValueType::double_, "double"},
-};
+ValueType value_type(const java::FieldType& type) {
+  if (type.dimensions != 0) return ValueType::reference;
+  switch (type.code) {
+    case 'Z':
+      return ValueType::boolean_;
+    case 'C':
+      return ValueType::char_;
+    case 'B':
+      return ValueType::byte_;
+    case 'S':
+      return ValueType::short_;
+    case 'I':
+      return ValueType::int_;
+    case 'J':
+      return ValueType::long_;
+    case 'F':
+      return ValueType::float_;
+    case 'D':
+      return ValueType::double_;
+    default:
+      return ValueType::reference;
+  }
+}
 
 Error malformed(std::string_view descriptor, std::string_view why) {
   const std::string_view shown = descriptor.substr(0, 80);
@@ -31,74 +39,13 @@ Error malformed(std::string_view descriptor, std::string_view why) {
       ErrorKind::damaged, fmt::format("method descriptor \"{}\" {}", shown, why), {}, {}, 0};
 }
 
-// Takes one field type off the front of `rest`; nothing when it is malformed.
 std::optional<Parameter> take_type(std::string_view& rest) {
-  size_t dimensions = 0;
-  while (!rest.empty() && rest.front() == '[') {
-    if (++dimensions > kMaxDimensions) return std::nullopt;
-    rest.remove_prefix(1);
-  }
-  if (rest.empty()) return std::nullopt;
+  auto type = java::take_field_type(rest);
+  if (!type) return std::nullopt;
   Parameter result;
-  const char code = rest.front();
-  if (code == 'L') {
-    const size_t end = rest.find(';');
-    if (end == std::string_view::npos || end == 1) return std::nullopt;
-    const std::string_view name = rest.substr(1, end - 1);
-    if (name.find_first_of("[()") != std::string_view::npos) return std::nullopt;
-    result.type = ValueType::reference;
-    result.type_name = java_class_name(name);
-    rest.remove_prefix(end + 1);
-  } else {
-    const auto* found = std::ranges::find(kPrimitives, code, &Primitive::code);
-    if (found == std::end(kPrimitives)) return std::nullopt;
-    result.type = found->type;
-    result.type_name = found->name;
-    rest.remove_prefix(1);
-  }
-  if (dimensions > 0) {
-    result.type = ValueType::reference;
-    for (size_t i = 0; i < dimensions; ++i) result.type_name += "[]";
-  }
+  result.type = value_type(*type);
+  result.type_name = std::move(type->name);
   return result;
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0U | (code >> 6U));
-    out += static_cast<char>(0x80U | (code & 0x3fU));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xe0U | (code >> 12U));
-    out += static_cast<char>(0x80U | ((code >> 6U) & 0x3fU));
-    out += static_cast<char>(0x80U | (code & 0x3fU));
-  } else {
-    out += static_cast<char>(0xf0U | (code >> 18U));
-    out += static_cast<char>(0x80U | ((code >> 12U) & 0x3fU));
-    out += static_cast<char>(0x80U | ((code >> 6U) & 0x3fU));
-    out += static_cast<char>(0x80U | (code & 0x3fU));
-  }
-}
-
-// Length of the sequence at the front (1 to 3 bytes) and its 16-bit value; length 0: not well
-// formed.
-struct Unit {
-  size_t length = 0;
-  uint32_t value = 0;
-};
-Unit take_unit(std::string_view text) {
-  const auto byte = [&](size_t i) -> uint32_t { return static_cast<uint8_t>(text[i]); };
-  const auto follows = [&](size_t i) { return i < text.size() && (byte(i) & 0xc0U) == 0x80U; };
-  if (byte(0) == 0) return {};
-  if (byte(0) < 0x80) return {1, byte(0)};
-  if ((byte(0) & 0xe0U) == 0xc0U && follows(1)) {
-    return {2, ((byte(0) & 0x1fU) << 6U) | (byte(1) & 0x3fU)};
-  }
-  if ((byte(0) & 0xf0U) == 0xe0U && follows(1) && follows(2)) {
-    return {3, ((byte(0) & 0x0fU) << 12U) | ((byte(1) & 0x3fU) << 6U) | (byte(2) & 0x3fU)};
-  }
-  return {};
 }
 
 }  // namespace
@@ -110,7 +57,7 @@ Result<Signature> parse_signature(std::string_view descriptor) {
   Signature result;
   std::string_view rest = descriptor.substr(1);
   while (!rest.empty() && rest.front() != ')') {
-    if (result.parameters.size() == kMaxParameters) {
+    if (result.parameters.size() == java::kMaxParameters) {
       return fail(malformed(descriptor, "has more than 255 parameters"));
     }
     auto parameter = take_type(rest);
@@ -134,65 +81,6 @@ std::string join_type_names(const std::vector<Parameter>& parameters) {
   for (const Parameter& parameter : parameters) {
     if (!result.empty()) result += ',';
     result += parameter.type_name;
-  }
-  return result;
-}
-
-std::string java_class_name(std::string_view internal_name) {
-  std::string_view hidden;
-  for (const std::string_view mark : {"+0x", "/0x"}) {
-    const size_t at = internal_name.rfind(mark);
-    if (at == std::string_view::npos || at == 0) continue;
-    const std::string_view digits = internal_name.substr(at + mark.size());
-    if (digits.empty() ||
-        digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) {
-      continue;
-    }
-    internal_name = internal_name.substr(0, at);
-    hidden = "+<hidden>";
-    break;
-  }
-  std::string result = to_utf8(internal_name);
-  std::ranges::replace(result, '/', '.');
-  result += hidden;
-  return result;
-}
-
-bool is_modified_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const Unit unit = take_unit(text);
-    if (unit.length == 0) return false;
-    text.remove_prefix(unit.length);
-  }
-  return true;
-}
-
-std::string to_utf8(std::string_view modified) {
-  // Nearly all names are ASCII, which is the same in both.
-  if (std::ranges::all_of(modified, [](char c) { return static_cast<uint8_t>(c) < 0x80; })) {
-    return std::string(modified);
-  }
-  constexpr uint32_t kReplacement = 0xfffd;
-  std::string result;
-  while (!modified.empty()) {
-    const Unit unit = take_unit(modified);
-    if (unit.length == 0) {
-      append_utf8(result, kReplacement);
-      modified.remove_prefix(1);
-      continue;
-    }
-    modified.remove_prefix(unit.length);
-    if (unit.value < 0xd800 || unit.value > 0xdfff) {
-      append_utf8(result, unit.value);
-      continue;
-    }
-    const Unit low = unit.value < 0xdc00 && !modified.empty() ? take_unit(modified) : Unit{};
-    if (low.length == 3 && low.value >= 0xdc00 && low.value <= 0xdfff) {
-      append_utf8(result, 0x10000 + ((unit.value - 0xd800) << 10U) + (low.value - 0xdc00));
-      modified.remove_prefix(low.length);
-    } else {
-      append_utf8(result, kReplacement);
-    }
   }
   return result;
 }

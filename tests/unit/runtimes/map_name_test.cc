@@ -128,13 +128,17 @@ TEST(MapName, Java) {
   for (const char* raw :
        {"I2C/C2I adapters", "StubRoutines (initial stubs)", "StubRoutines (1)", "Interpreter",
         "C2 Runtime slow_arraycopy", "unwind_exception Runtime1 stub", ")", "()", "(a)", "a (b)",
-        " .f()", "x .()", "int .f()"}) {
+        " .f()", "x .()", "int .f()", ".f()", "f()", "a.()", "I2C/C2I adapters(0xbaaa)"}) {
     const MapName stub = parse_map_name(Runtime::hotspot, raw);
     EXPECT_EQ(stub.tier, Tier::stub) << raw;
     EXPECT_EQ(stub.name.display(), raw);
   }
   const MapName agent = parse_map_name(Runtime::hotspot, "Ljava/util/HashMap;::put");
   EXPECT_EQ(agent.name.display(), "java.util.HashMap.put");
+  const MapName own = parse_map_name(Runtime::hotspot, "java.util.HashMap.put(int,a.B[])");
+  EXPECT_EQ(own.tier, Tier::unknown);
+  EXPECT_EQ(own.name.short_name(), "java.util.HashMap.put");
+  EXPECT_EQ(own.name.display(), "java.util.HashMap.put(int,a.B[])");
 }
 
 TEST(MapName, Erlang) {

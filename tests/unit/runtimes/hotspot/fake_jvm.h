@@ -15,6 +15,7 @@
 #include "fuzz/hotspot_check.h"
 #include "process/memory_reader.h"
 #include "runtimes/hotspot/vm_structs.h"
+#include "scope_stream.h"
 
 namespace jitscope::hotspot::test {
 
@@ -25,6 +26,14 @@ class FakeJvm : public MemoryReader {
     std::string name;
     std::string descriptor;
     uint16_t access = 0x0001;
+    std::vector<std::pair<int, int>> lines = {};  // {bci, line}; none: no table
+  };
+  // What the compiler knew; the sentinels are added.
+  struct DebugSpec {
+    std::vector<std::pair<int32_t, int32_t>> pcs;  // {offset in the code, offset of the scope}
+    std::string scopes;
+    std::vector<uint64_t> metadata;
+    int32_t oop_maps = -1;  // how many there are; -1: as many as PcDescs
   };
   struct NmethodSpec {
     uint64_t method = 0;
@@ -34,6 +43,7 @@ class FakeJvm : public MemoryReader {
     int32_t entry_bci = -1;
     std::vector<uint8_t> entry_bytes = {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55};
     bool native_name = false;
+    DebugSpec debug = {};
   };
 
   static constexpr uint64_t kTables = 0x7f0000000000;
@@ -43,8 +53,13 @@ class FakeJvm : public MemoryReader {
   static constexpr uint64_t kSegment = 128;
   static constexpr uint64_t kSegments = 2048;
   static constexpr uint64_t kBlobSegments = 8;
+  static constexpr uint64_t kDebugSegments = 16;  // of nmethods with debug information
+  static constexpr uint16_t kBytecodes = 40;
 
-  explicit FakeJvm(Style style) : style_(style) {
+  // `form` is how its numbers are compressed: by default as the JVMs of the style do.
+  explicit FakeJvm(Style style)
+      : FakeJvm(style, style == Style::pointers ? Unsigned5::plain : Unsigned5::no_zero) {}
+  FakeJvm(Style style, Unsigned5 form) : style_(style), form_(form) {
     regions_[kFuzzSymbols] = std::vector<std::byte>(4096);
     regions_[kTables] = std::vector<std::byte>(128 << 10);
     regions_[kMetaspace] = std::vector<std::byte>(1 << 20);
@@ -57,14 +72,16 @@ class FakeJvm : public MemoryReader {
   // Writes the tables anew, without the given fields ("nmethod::_state") and types.
   void build_tables(const std::vector<std::string>& without);
 
-  std::vector<uint64_t> add_class(const std::string& name, const std::vector<MethodSpec>& methods);
+  std::vector<uint64_t> add_class(const std::string& name, const std::vector<MethodSpec>& methods,
+                                  const std::string& file = {});
   // An array class in the same list.
   void add_array_class();
   uint64_t add_nmethod(const NmethodSpec& spec);
-  uint64_t add_stub(const std::string& name);
+  uint64_t add_stub(const std::string& name, int32_t frame_words = 6);
   // The HeapBlock header in front of a blob.
   [[nodiscard]] uint64_t block_of(uint64_t blob) const { return blob - block_bytes(); }
 
+  [[nodiscard]] Unsigned5 form() const { return form_; }
   [[nodiscard]] SymbolLookup symbols() const { return fuzz_symbol_lookup; }
   [[nodiscard]] std::string serialize() const;
 
@@ -92,6 +109,9 @@ class FakeJvm : public MemoryReader {
   [[nodiscard]] uint64_t field(std::string_view name) const {
     return offsets_.at(std::string(name));
   }
+  [[nodiscard]] bool knows(std::string_view name) const {
+    return offsets_.contains(std::string(name));
+  }
   [[nodiscard]] uint64_t symbol(std::string_view text);
   [[nodiscard]] uint64_t last_klass() const { return last_klass_; }
   [[nodiscard]] uint64_t code_of(uint64_t blob) const { return blob + kCodeOffset; }
@@ -107,6 +127,7 @@ class FakeJvm : public MemoryReader {
 
  private:
   [[nodiscard]] uint64_t block_bytes() const { return style_ == Style::pointers ? 16 : 8; }
+  [[nodiscard]] uint64_t const_method_bytes() const { return style_ == Style::pointers ? 48 : 56; }
   std::byte* at(uint64_t address, size_t size) {
     auto next = regions_.upper_bound(address);
     if (next == regions_.begin()) return nullptr;
@@ -127,10 +148,12 @@ class FakeJvm : public MemoryReader {
     put(address + value.size(), char{0});
     return address;
   }
-  uint64_t new_blob(std::string_view name, uint8_t kind);
+  uint64_t new_blob(std::string_view name, uint8_t kind, uint64_t segments = kBlobSegments);
+  void add_debug(uint64_t blob, const DebugSpec& debug);
   void build_statics();
 
   Style style_;
+  Unsigned5 form_;
   std::map<uint64_t, std::vector<std::byte>> regions_;
   std::map<std::string, uint64_t> offsets_;
   std::map<std::string, uint64_t, std::less<>> symbols_;
@@ -140,163 +163,6 @@ class FakeJvm : public MemoryReader {
   uint64_t heaps_static_ = 0, graph_static_ = 0, release_static_ = 0;
   uint64_t loader_ = 0, last_klass_ = 0;
 };
-
-inline void FakeJvm::build_statics() {
-  const bool p = style_ == Style::pointers;
-  // CodeCache::_heaps -> GrowableArray -> one CodeHeap.
-  heaps_static_ = metaspace(8);
-  graph_static_ = metaspace(8);
-  release_static_ = metaspace(8);
-  const uint64_t array = metaspace(24), pointers = metaspace(8), heap = metaspace(400);
-  put(heaps_static_, array);
-  put(array, int32_t{1});
-  put(array + 8, pointers);
-  put(pointers, heap);
-  const uint64_t memory = heap + (p ? 8 : 0), map = heap + (p ? 120 : 112);
-  put(memory + 16, kHeap);
-  put(memory + 24, kHeap + kSegments * kSegment);
-  put(map + 16, kSegmentMap);
-  put(map + 24, kSegmentMap + kSegments);
-  put(heap + (p ? 256 : 248), int32_t{7});
-  put(release_static_, text(p ? "17.0.99+1-fake" : "25.0.99+1-fake"));
-  // One class loader.
-  loader_ = metaspace(160);
-  put(graph_static_, loader_);
-}
-
-inline void FakeJvm::build_tables(const std::vector<std::string>& without) {
-  const bool p = style_ == Style::pointers;
-  struct Row {
-    std::string type, field, spelling;
-    uint64_t offset;
-    uint64_t address = 0;
-  };
-  std::vector<Row> rows = {
-      {"Method", "_constMethod", "ConstMethod*", 8},
-      {"Method", "_access_flags", "AccessFlags", p ? 40U : 44U},
-      {"ConstMethod", "_constants", "ConstantPool*", 8},
-      {"ConstMethod", "_name_index", "u2", p ? 34U : 36U},
-      {"ConstMethod", "_signature_index", "u2", p ? 36U : 38U},
-      {"ConstantPool", "_pool_holder", "InstanceKlass*", 24},
-      {"ConstantPool", "_length", "int", 60},
-      {"Klass", "_name", "Symbol*", 24},
-      {"Klass", "_layout_helper", "jint", 8},
-      {"Klass", "_next_link", "Klass*", 144},
-      {"InstanceKlass", "_methods", "Array<Method*>*", p ? 408U : 400U},
-      {"Array<Klass*>", "_length", "int", 0},
-      {"Array<Method*>", "_data", "", 8},
-      {"ClassLoaderData", "_next", "ClassLoaderData*", 112},
-      {"ClassLoaderData", "_klasses", "Klass*", 56},
-      {"ClassLoaderDataGraph", "_head", "ClassLoaderData*", 0, graph_static_},
-      {"Symbol", "_length", "u2", 4},
-      {"Symbol", "_body[0]", "u1", 6},
-      {"CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", 0, heaps_static_},
-      {"GrowableArrayBase", "_len", "int", 0},
-      {"GrowableArray<int>", "_data", "int*", 8},
-      {"VirtualSpace", "_low", "char*", 16},
-      {"VirtualSpace", "_high", "char*", 24},
-      {"CodeHeap", "_memory", "VirtualSpace", p ? 8U : 0U},
-      {"CodeHeap", "_segmap", "VirtualSpace", p ? 120U : 112U},
-      {"CodeHeap", "_log2_segment_size", "int", p ? 256U : 248U},
-      {"HeapBlock::Header", "_length", p ? "size_t" : "uint32_t", 0},
-      {"HeapBlock::Header", "_used", "bool", p ? 8U : 4U},
-      {"CodeBlob", "_name", "const char*", p ? 96U : 8U},
-      {"CodeBlob", "_size", "int", p ? 12U : 24U},
-      {"CodeBlob", "_frame_size", "int", p ? 28U : 44U},
-      {"nmethod", "_entry_bci", "int", p ? 192U : 156U},
-      {"nmethod", "_state", "volatile signed char", p ? 315U : 219U},
-      {"nmethod", "_compile_id", "int", p ? 304U : 212U},
-      {"nmethod", "_comp_level", p ? "int" : "CompLevel", p ? 308U : 216U},
-      {"nmethod", "_osr_entry_point", "address", p ? 232U : 144U},
-      {"Abstract_VM_Version", "_s_vm_release", "const char*", 0, release_static_},
-  };
-  if (p) {
-    rows.push_back({"CodeBlob", "_code_begin", "address", 32});
-    rows.push_back({"CodeBlob", "_code_end", "address", 40});
-    rows.push_back({"CompiledMethod", "_method", "Method*", 112});
-    rows.push_back({"nmethod", "_verified_entry_point", "address", 224});
-    rows.push_back({"nmethod", "_stack_traversal_mark", "long", 328});
-  } else {
-    rows.push_back({"CodeBlob", "_code_offset", "int", 36});
-    rows.push_back({"CodeBlob", "_data_offset", "int", 40});
-    rows.push_back({"CodeBlob", "_kind", "CodeBlobKind", 56});
-    rows.push_back({"nmethod", "_method", "Method*", 80});
-    rows.push_back({"nmethod", "_verified_entry_offset", "u2", 154});
-  }
-  const std::vector<std::pair<std::string, uint64_t>> types = {
-      {"u1", 1},
-      {"u2", 2},
-      {"size_t", 8},
-      {"uint32_t", 4},
-      {"bool", 1},
-      {"AccessFlags", p ? 4U : 2U},
-      {"CompLevel", 1},
-      {"CodeBlobKind", 1},
-      {"ConstantPool", 72},
-      {"HeapBlock", block_bytes()},
-      {"CodeBlob", p ? 104U : 64U},
-      {"nmethod", p ? 352U : 224U},
-      {p ? "CompiledMethod" : "UpcallStub", p ? 192U : 80U}};
-  const auto skipped = [&](const std::string& name) {
-    return std::find(without.begin(), without.end(), name) != without.end();
-  };
-
-  // Entry layouts: as libjvm has them on 64-bit machines.
-  const std::map<std::string, uint64_t> layout = {
-      {"StructEntryTypeNameOffset", 0},    {"StructEntryFieldNameOffset", 8},
-      {"StructEntryTypeStringOffset", 16}, {"StructEntryIsStaticOffset", 24},
-      {"StructEntryOffsetOffset", 32},     {"StructEntryAddressOffset", 40},
-      {"StructEntryArrayStride", 48},      {"TypeEntryTypeNameOffset", 0},
-      {"TypeEntrySizeOffset", 32},         {"TypeEntryIsUnsignedOffset", 24},
-      {"TypeEntryArrayStride", 40},        {"IntConstantEntryNameOffset", 0},
-      {"IntConstantEntryValueOffset", 8},  {"IntConstantEntryArrayStride", 16},
-      {"LongConstantEntryNameOffset", 0},  {"LongConstantEntryValueOffset", 8},
-      {"LongConstantEntryArrayStride", 16}};
-  const auto variable = [&](const std::string& name, uint64_t value) {
-    put(*fuzz_symbol_lookup("gHotSpotVM" + name), value);
-  };
-  for (const auto& [name, value] : layout) variable(name, value);
-
-  uint64_t next = kTables;
-  variable("Structs", next);
-  for (const Row& row : rows) {
-    offsets_[row.type + "::" + row.field] = row.offset;
-    if (skipped(row.type + "::" + row.field)) continue;
-    put(next, text(row.type));
-    put(next + 8, text(row.field));
-    put(next + 16, row.spelling.empty() ? uint64_t{0} : text(row.spelling));
-    put(next + 24, int32_t{row.address != 0});
-    put(next + 32, row.offset);
-    put(next + 40, row.address);
-    next += 48;
-  }
-  put(next, uint64_t{0});
-  next += 48;
-  variable("Types", next);
-  for (const auto& [name, size] : types) {
-    if (skipped(name)) continue;
-    put(next, text(name));
-    put(next + 24, int32_t{1});
-    put(next + 32, size);
-    next += 40;
-  }
-  put(next, uint64_t{0});
-  next += 40;
-  variable("IntConstants", next);
-  const std::vector<std::pair<std::string, int32_t>> constants = {
-      {"InvocationEntryBci", -1}, {p ? "CompLevel_simple" : "CodeBlobKind::Nmethod", 1}};
-  for (const auto& [name, value] : constants) {
-    put(next, text(name));
-    put(next + 8, value);
-    next += 16;
-  }
-  put(next, uint64_t{0});
-  next += 16;
-  variable("LongConstants", next);
-  put(next, text("markWord::age_mask"));
-  put(next + 8, uint64_t{0x1234567890});
-  put(next + 16, uint64_t{0});
-}
 
 inline uint64_t FakeJvm::symbol(std::string_view value) {
   if (const auto found = symbols_.find(value); found != symbols_.end()) return found->second;
@@ -308,7 +174,8 @@ inline uint64_t FakeJvm::symbol(std::string_view value) {
 }
 
 inline std::vector<uint64_t> FakeJvm::add_class(const std::string& name,
-                                                const std::vector<MethodSpec>& methods) {
+                                                const std::vector<MethodSpec>& methods,
+                                                const std::string& file) {
   const uint64_t klass = metaspace(472);
   put(klass + field("Klass::_layout_helper"), int32_t{16});
   put(klass + field("Klass::_name"), symbol(name));
@@ -318,15 +185,30 @@ inline std::vector<uint64_t> FakeJvm::add_class(const std::string& name,
   put(loader_ + field("ClassLoaderData::_klasses"), klass);
   last_klass_ = klass;
 
-  const uint64_t pool = metaspace(72 + 8 * (2 * methods.size() + 1));
+  const size_t slots = 2 * methods.size() + 1 + (file.empty() ? 0 : 1);
+  const uint64_t pool = metaspace(72 + 8 * slots);
   put(pool + field("ConstantPool::_pool_holder"), klass);
-  put(pool + field("ConstantPool::_length"), static_cast<int32_t>(2 * methods.size() + 1));
+  put(pool + field("ConstantPool::_length"), static_cast<int32_t>(slots));
+  if (!file.empty()) {
+    put(pool + field("ConstantPool::_source_file_name_index"), static_cast<uint16_t>(slots - 1));
+    put(pool + 72 + 8 * (slots - 1), symbol(file));
+  }
   const uint64_t array = metaspace(8 + 8 * methods.size());
   put(array, static_cast<int32_t>(methods.size()));
   put(klass + field("InstanceKlass::_methods"), array);
   std::vector<uint64_t> result;
   for (size_t i = 0; i < methods.size(); ++i) {
-    const uint64_t method = metaspace(88), const_method = metaspace(56);
+    const std::string table =
+        methods[i].lines.empty() ? std::string() : line_table(methods[i].lines, form_);
+    const uint64_t tables = const_method_bytes() + kBytecodes, size = tables + table.size() + 8;
+    const uint64_t method = metaspace(88), const_method = metaspace(size);
+    put(const_method + field("ConstMethod::_constMethod_size"), static_cast<int32_t>(size / 8));
+    put(const_method + field("ConstMethod::_code_size"), kBytecodes);
+    if (!table.empty()) {
+      const char* flags = style_ == Style::pointers ? "_flags" : "_flags._flags";
+      put(const_method + field(std::string("ConstMethod::") + flags), uint16_t{1});
+      put_bytes(const_method + tables, table);
+    }
     put(method + field("Method::_constMethod"), const_method);
     put(method + field("Method::_access_flags"), methods[i].access);
     put(const_method + field("ConstMethod::_constants"), pool);
@@ -350,40 +232,93 @@ inline void FakeJvm::add_array_class() {
   put(loader_ + field("ClassLoaderData::_klasses"), klass);
 }
 
-inline uint64_t FakeJvm::new_blob(std::string_view name, uint8_t kind) {
+inline uint64_t FakeJvm::new_blob(std::string_view name, uint8_t kind, uint64_t segments) {
   const bool p = style_ == Style::pointers;
   const uint64_t block = kHeap + segment_next_ * kSegment, blob = block + block_bytes();
-  for (uint64_t i = 0; i < kBlobSegments; ++i) {
+  for (uint64_t i = 0; i < segments; ++i) {
     put(kSegmentMap + segment_next_ + i, static_cast<uint8_t>(i));
   }
-  segment_next_ += kBlobSegments;
+  segment_next_ += segments;
   if (p) {
-    put(block, uint64_t{kBlobSegments});
+    put(block, segments);
   } else {
-    put(block, uint32_t{kBlobSegments});
+    put(block, static_cast<uint32_t>(segments));
     put(blob + field("CodeBlob::_kind"), kind);
   }
   put(block + field("HeapBlock::Header::_used"), uint8_t{1});
   put(blob + field("CodeBlob::_name"), text(name));
-  put(blob + field("CodeBlob::_size"), static_cast<int32_t>(kBlobSegments * kSegment - 64));
+  put(blob + field("CodeBlob::_size"), static_cast<int32_t>(segments * kSegment - 64));
   put(blob + field("CodeBlob::_frame_size"), int32_t{6});
   if (p) {
     put(blob + field("CodeBlob::_code_begin"), blob + kCodeOffset);
     put(blob + field("CodeBlob::_code_end"), blob + kCodeOffset + kCodeBytes);
   } else {
     put(blob + field("CodeBlob::_code_offset"), static_cast<int32_t>(kCodeOffset));
-    put(blob + field("CodeBlob::_data_offset"), static_cast<int32_t>(kCodeOffset + kCodeBytes));
   }
+  put(blob + field("CodeBlob::_data_offset"), static_cast<int32_t>(kCodeOffset + kCodeBytes));
   return blob;
 }
 
-inline uint64_t FakeJvm::add_stub(const std::string& name) {
-  return new_blob(name, 6);
+inline uint64_t FakeJvm::add_stub(const std::string& name, int32_t frame_words) {
+  const uint64_t blob = new_blob(name, 6);
+  put(blob + field("CodeBlob::_frame_size"), frame_words);
+  return blob;
+}
+
+// PcDescs, scopes and metadata: behind the code, or each in a place of its own.
+inline void FakeJvm::add_debug(uint64_t blob, const DebugSpec& debug) {
+  const bool p = style_ == Style::pointers;
+  const uint64_t sentinels = debug.pcs.empty() ? 0 : 2;
+  const uint64_t pcs_bytes = 16 * (debug.pcs.size() + sentinels);
+  const uint64_t scopes_bytes = (debug.scopes.size() + 7) & ~7ULL;
+  const uint64_t metadata_bytes = 8 * debug.metadata.size();
+  uint64_t metadata = 0, scopes = 0, pcs = 0;
+  if (p) {
+    metadata = blob + kCodeOffset + kCodeBytes;
+    scopes = metadata + metadata_bytes;
+    pcs = scopes + scopes_bytes;
+    put(blob + field("nmethod::_metadata_offset"), static_cast<int32_t>(metadata - blob));
+    put(blob + field("CompiledMethod::_scopes_data_begin"), scopes);
+    put(blob + field("nmethod::_scopes_pcs_offset"), static_cast<int32_t>(pcs - blob));
+    put(blob + field("nmethod::_dependencies_offset"),
+        static_cast<int32_t>(pcs + pcs_bytes - blob));
+  } else {
+    constexpr uint64_t kRelocations = 24, kDependencies = 16;  // what else lies there
+    const uint64_t changing = metaspace(kRelocations + metadata_bytes);
+    const uint64_t constant = metaspace(kDependencies + pcs_bytes + scopes_bytes);
+    metadata = changing + kRelocations;
+    pcs = constant + kDependencies;
+    scopes = pcs + pcs_bytes;
+    put(blob + field("CodeBlob::_relocation_size"), static_cast<int32_t>(kRelocations));
+    put(blob + field("CodeBlob::_mutable_data"), changing);
+    put(blob + field("CodeBlob::_mutable_data_size"),
+        static_cast<int32_t>(kRelocations + metadata_bytes));
+    put(blob + field("nmethod::_immutable_data"), constant);
+    put(blob + field("nmethod::_immutable_data_size"),
+        static_cast<int32_t>(scopes + scopes_bytes - constant));
+    put(blob + field("nmethod::_scopes_pcs_offset"), static_cast<int32_t>(pcs - constant));
+    put(blob + field("nmethod::_scopes_data_offset"), static_cast<int32_t>(scopes - constant));
+  }
+  for (size_t i = 0; i < debug.metadata.size(); ++i) put(metadata + 8 * i, debug.metadata[i]);
+  put_bytes(scopes, debug.scopes);
+  uint64_t next = pcs;
+  const auto pc_desc = [&](int32_t pc, int32_t scope) {
+    put(next, pc);
+    put(next + 4, scope);
+    next += 16;
+  };
+  if (sentinels != 0) pc_desc(-1, 0);
+  for (const auto& [pc, scope] : debug.pcs) pc_desc(pc, scope);
+  if (sentinels != 0) pc_desc(static_cast<int32_t>(kCodeBytes) + 1, 0);
+  const uint64_t set = metaspace(8);
+  put(set, debug.oop_maps < 0 ? static_cast<int32_t>(debug.pcs.size()) : debug.oop_maps);
+  put(blob + field("CodeBlob::_oop_maps"), set);
 }
 
 inline uint64_t FakeJvm::add_nmethod(const NmethodSpec& spec) {
   const bool p = style_ == Style::pointers;
-  const uint64_t blob = new_blob(spec.native_name ? "native nmethod" : "nmethod", 1);
+  const uint64_t blob = new_blob(spec.native_name ? "native nmethod" : "nmethod", 1,
+                                 spec.debug.pcs.empty() ? kBlobSegments : kDebugSegments);
   put(blob + field(p ? "CompiledMethod::_method" : "nmethod::_method"), spec.method);
   put(blob + field("nmethod::_entry_bci"), spec.entry_bci);
   put(blob + field("nmethod::_state"), spec.state);
@@ -399,6 +334,7 @@ inline uint64_t FakeJvm::add_nmethod(const NmethodSpec& spec) {
   for (size_t i = 0; i < spec.entry_bytes.size(); ++i) {
     put(code_of(blob) + kEntryOffset + i, spec.entry_bytes[i]);
   }
+  add_debug(blob, spec.debug);
   return blob;
 }
 
@@ -434,3 +370,5 @@ inline std::string FakeJvm::serialize() const {
 }
 
 }  // namespace jitscope::hotspot::test
+
+#include "fake_jvm_tables.h"
