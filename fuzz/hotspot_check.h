@@ -5,8 +5,12 @@
 //  'M'  memory: records {u64 address, u32 length, u32 data bytes, data}; the bytes of a record
 //  behind
 //       its data are zero. HotSpot's exported variables lie at fixed addresses (kFuzzSymbols, in
-//       the order of fuzz_symbols()). The whole reading runs over it, twice, and the loaded
-//       methods.
+//       the order of fuzz_symbols()). The whole reading runs over it, twice, with the lines and
+//       inlining of every body, and the loaded methods.
+//  'D'  debug information of one nmethod: form of its numbers (a byte), u32 bytes of PcDescs, u32
+//       bytes of scopes, both, and the rest is metadata. The body's own method is at 0x1000, its
+//       code has 4096 bytes.
+//  'L'  a line number table: form of its numbers (a byte), the table
 //  'S'  a method descriptor, a class name and a method name, separated by line ends
 //  'N'  a .note.stapsdt section
 #pragma once
@@ -22,11 +26,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/byte_cursor.h"
 #include "formats/elf/stap_notes.h"
 #include "process/memory_reader.h"
 #include "runtimes/hotspot/hotspot_reader.h"
+#include "runtimes/hotspot/line_numbers.h"
+#include "runtimes/hotspot/scope_reader.h"
 #include "runtimes/hotspot/signature.h"
 
 namespace jitscope::hotspot::test {
@@ -119,7 +126,88 @@ struct FuzzOutcome {
   size_t methods = 0;
   size_t texts = 0;
   size_t notes = 0;
+  size_t ranges = 0;
+  size_t inlined = 0;  // scopes with a caller
+  size_t lines = 0;    // scopes with a line, and line tables
 };
+
+// What the readers promise of ranges, whatever the memory says.
+inline void check_ranges(std::span<const CodeScopes::Range> ranges, size_t scopes, uint64_t size) {
+  uint32_t end = 0;
+  for (const CodeScopes::Range& range : ranges) {
+    if (range.begin < end || range.end <= range.begin || range.end > size ||
+        range.scope >= scopes) {
+      std::abort();
+    }
+    end = range.end;
+  }
+}
+
+inline void check_scopes(const CodeScopes& scopes, const CodeBody& body, FuzzOutcome& outcome) {
+  check_ranges(scopes.ranges, scopes.scopes.size(), body.size);
+  if (scopes.methods.empty() || scopes.methods[0].name != body.name->display()) std::abort();
+  std::vector<uint32_t> depths;
+  for (const CodeScopes::Scope& scope : scopes.scopes) {
+    if (scope.method >= scopes.methods.size() || scope.bci < -1) std::abort();
+    uint32_t depth = 1;
+    if (scope.parent != CodeScopes::kNone) {
+      if (scope.parent >= depths.size()) std::abort();
+      depth += depths[scope.parent];
+      ++outcome.inlined;
+    } else if (scope.method != 0) {
+      std::abort();
+    }
+    if (depth > CodeScopes::kDeepest) std::abort();
+    depths.push_back(depth);
+    outcome.lines += scope.line != 0 ? 1 : 0;
+  }
+  outcome.ranges += scopes.ranges.size();
+}
+
+inline void check_details(HotspotReader& reader, MemoryReader& memory, Diagnostics& diagnostics,
+                          const Snapshot& snapshot, FuzzOutcome& outcome) {
+  std::vector<const CodeBody*> bodies;
+  for (const CodeBody& body : snapshot.bodies) bodies.push_back(&body);
+  const auto details = reader.details(memory, diagnostics, bodies);
+  const auto again = reader.details(memory, diagnostics, bodies);
+  if (details.size() != bodies.size() || again.size() != bodies.size()) std::abort();
+  outcome.ranges = outcome.inlined = outcome.lines = 0;
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    if (details[i].scopes) check_scopes(*details[i].scopes, *bodies[i], outcome);
+  }
+}
+
+inline Unsigned5 fuzz_form(ByteCursor& cursor) {
+  return (cursor.u8() & 1U) != 0 ? Unsigned5::no_zero : Unsigned5::plain;
+}
+
+inline void fuzz_debug(std::span<const std::byte> input, FuzzOutcome& outcome) {
+  constexpr uint32_t kCode = 4096;
+  ByteCursor cursor(input);
+  const Unsigned5 form = fuzz_form(cursor);
+  const uint32_t pcs = cursor.u32();
+  const uint32_t scopes = cursor.u32();
+  ScopeBytes bytes;
+  bytes.pc_descs = cursor.bytes(pcs);
+  bytes.scopes = cursor.bytes(scopes);
+  if (!cursor.ok()) return;
+  bytes.metadata = cursor.rest();
+  bytes.own_method = 0x1000;
+  bytes.code_bytes = kCode;
+  const auto decoded = decode_scopes({{0, 4, true}, {4, 4, true}, 16}, bytes, form);
+  if (!decoded) return;
+  check_ranges(decoded->ranges, decoded->scopes.size(), kCode);
+  outcome.ranges = decoded->ranges.size();
+}
+
+inline void fuzz_lines(std::span<const std::byte> input, FuzzOutcome& outcome) {
+  ByteCursor cursor(input);
+  const Unsigned5 form = fuzz_form(cursor);
+  const auto lines = LineNumbers::decode(cursor.rest(), form);
+  if (!lines) return;
+  for (const int32_t bci : {-1, 0, 7, 65535, 65536}) (void)lines->line_of(bci);
+  ++outcome.lines;
+}
 
 inline FuzzOutcome fuzz_hotspot(std::span<const std::byte> input) {
   FuzzOutcome outcome;
@@ -140,6 +228,7 @@ inline FuzzOutcome fuzz_hotspot(std::span<const std::byte> input) {
         for (const CodeBody& body : snapshot->bodies) {
           if (body.name == nullptr || body.size == 0) std::abort();
         }
+        check_details(*reader, memory, diagnostics, *snapshot, outcome);
       }
     }
     if (const auto methods = reader->loaded_methods(memory, diagnostics)) {
@@ -153,6 +242,10 @@ inline FuzzOutcome fuzz_hotspot(std::span<const std::byte> input) {
     (void)parse_signature(descriptor);
     (void)is_modified_utf8(holder);
     if (make_method_info(holder, name, descriptor, 0)) ++outcome.texts;
+  } else if (kind == 'D') {
+    fuzz_debug(input, outcome);
+  } else if (kind == 'L') {
+    fuzz_lines(input, outcome);
   } else if (kind == 'N') {
     outcome.notes = parse_stap_notes(input).size();
   }

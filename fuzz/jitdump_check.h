@@ -33,6 +33,7 @@ class JitdumpLog : public jitdump::Handler {
     text += load.name;
     if (with_code_) append(load.code);
     append(load.unwind);
+    append(load.scopes);
     for (const jitdump::LineEntry& line : load.lines) {
       add({line.address, line.line, line.discriminator});
       text += line.file;

@@ -164,7 +164,10 @@ void KernelSymbols::State::finish() {
   }
   // Sorted already but for modules; those with equal addresses keep the order of the text.
   const auto start = [this](uint32_t i) { return entries[i].start; };
-  if (!std::ranges::is_sorted(order, {}, start)) std::ranges::stable_sort(order, {}, start);
+  // Those are few, and behind the others.
+  const auto unsorted = std::ranges::is_sorted_until(order, {}, start);
+  std::ranges::stable_sort(unsorted, order.end(), {}, start);
+  std::ranges::inplace_merge(order, unsorted, {}, start);
   ranges.reserve(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
     const Entry& entry = entries[order[i]];

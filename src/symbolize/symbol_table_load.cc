@@ -111,10 +111,17 @@ void SymbolTable::add(const ElfFile& file, const ElfFile::Section& section) {
                 name.contains("text") || name.contains("data")};
   }
   const bool relocatable = file.type() == ET_REL;
+  // As they lie there, without a call for each.
+  const bool plain = gelf_getclass(file.elf()) == ELFCLASS64 && data->d_type == ELF_T_SYM &&
+                     section.header.sh_entsize == sizeof(GElf_Sym);
   symbols_.reserve(symbols_.size() + count / 2);
   for (size_t i = 0; i < count; ++i) {
     GElf_Sym symbol;
-    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+    if (plain) {
+      std::memcpy(&symbol, static_cast<const GElf_Sym*>(data->d_buf) + i, sizeof(symbol));
+    } else if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) {
+      break;
+    }
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections.size()) continue;
     const Kind kind = kinds[symbol.st_shndx];
     if (!kind.loaded || symbol.st_name == 0 || symbol.st_name >= names.size) continue;
