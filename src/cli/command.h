@@ -21,10 +21,14 @@ void add_methods_command(CLI::App& app, int& status);
 void add_trace_command(CLI::App& app, int& status);
 void add_expose_command(CLI::App& app, int& status);
 void add_record_command(CLI::App& app, int& status);
+void add_inject_command(CLI::App& app, int& status);
 void add_script_command(CLI::App& app, int& status);
 void add_report_command(CLI::App& app, int& status);
 void add_flame_command(CLI::App& app, int& status);
 void add_doctor_command(CLI::App& app, int& status);
+void add_agent_command(CLI::App& app, int& status);
+void add_map_command(CLI::App& app, int& status);
+void add_image_command(CLI::App& app, int& status);
 
 // "jitscope: ..." on standard error, with the hint on a line of its own; the exit status.
 int report_error(const Error& error);

@@ -23,7 +23,10 @@ void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
                      "FILE=PATH[:base=file|rva|absolute]: symbols of a mapped file that is no ELF");
   command.add_option("--root", arguments.naming.root,
                      "The recorded processes' file system (a container's, a copy)");
-  command.add_flag("--inline", arguments.naming.inlined, "Inlined functions of ELF files (DWARF)");
+  CLI::Option* inlined = command.add_flag("--inline", arguments.naming.inlined,
+                                          "Inlined functions of ELF files too (DWARF)");
+  command.add_flag("--no-inline", arguments.no_inline, "No inlined functions, JIT code's neither")
+      ->excludes(inlined);
   command.add_flag("--lines", arguments.naming.lines, "Files and lines");
   command.add_flag("--no-demangle", arguments.no_demangle, "C++ and Rust names as they are");
   command.add_flag("--debuginfod", arguments.naming.debuginfod,
@@ -66,6 +69,7 @@ Result<SessionOptions> session_options(const ProfileArguments& arguments) {
   SessionOptions options;
   options.naming = arguments.naming;
   options.naming.demangle = !arguments.no_demangle;
+  options.naming.jit_inlined = !arguments.no_inline;
   if (!options.naming.root.empty()) JITSCOPE_TRY(check_given("--root", options.naming.root, true));
   while (options.naming.root.ends_with('/')) options.naming.root.pop_back();
   for (const std::string& path : options.naming.jitdumps) {
@@ -84,21 +88,24 @@ Result<SessionOptions> session_options(const ProfileArguments& arguments) {
   return options;
 }
 
+Error explain_open(const std::string& path, Error error) {
+  if (error.kind == ErrorKind::not_found && error.hint.empty()) {
+    error.hint = "record one with `jitscope record` or `perf record`, or name it: -i FILE";
+  }
+  if (error.kind == ErrorKind::not_permitted && error.hint.empty()) {
+    error.hint = "a recording is for its owner alone: read it as that user, or chown it";
+  }
+  struct stat status = {};
+  if (::stat((path + "/data").c_str(), &status) == 0) {
+    error.hint = "what `perf record --threads` writes is not read: record without it";
+  }
+  return error;
+}
+
 Result<std::unique_ptr<Session>> open_session(const std::string& path,
                                               const SessionOptions& options) {
   auto session = Session::open(path, options);
-  if (!session && session.error().kind == ErrorKind::not_found && session.error().hint.empty()) {
-    session.error().hint =
-        "record one with `jitscope record` or `perf record`, or name it: -i FILE";
-  }
-  if (!session && session.error().kind == ErrorKind::not_permitted &&
-      session.error().hint.empty()) {
-    session.error().hint = "a recording is for its owner alone: read it as that user, or chown it";
-  }
-  struct stat status = {};
-  if (!session && ::stat((path + "/data").c_str(), &status) == 0) {
-    session.error().hint = "what `perf record --threads` writes is not read: record without it";
-  }
+  if (!session) return fail(explain_open(path, std::move(session.error())));
   return session;
 }
 

@@ -20,6 +20,7 @@ struct ProfileArguments {
   NamingOptions naming;
   std::vector<std::string> perf_maps;  // "PID=FILE"
   bool no_demangle = false;
+  bool no_inline = false;
   bool progress = true;
 };
 
@@ -33,6 +34,8 @@ Result<SessionOptions> session_options(const ProfileArguments& arguments);
 // Session::open() with what to do when there is no recording.
 Result<std::unique_ptr<Session>> open_session(const std::string& path,
                                               const SessionOptions& options);
+// What to do about an error of opening a recording.
+[[nodiscard]] Error explain_open(const std::string& path, Error error);
 // The number of the event of this name ("": the first).
 Result<uint32_t> event_number(const Profile& profile, const std::string& name);
 // A closed output is an end like any other. Where the recording comes through a pipe, the first

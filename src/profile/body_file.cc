@@ -7,14 +7,22 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "image/unwind.h"
+
 namespace jitscope {
 namespace {
 
 // Code that is read from the process and held at a time.
 constexpr size_t kBatchBytes = 4U << 20U;
 constexpr size_t kBatchBodies = 1024;
+// perf lays unwind tables behind the code (tools/perf/util/jitdump.c).
+constexpr uint64_t kUnwindAlignment = 8;
 
 }  // namespace
+
+BodyFile::~BodyFile() {
+  if (file_ && !named_) ::unlink(unfinished().c_str());
+}
 
 Status BodyFile::create(uint64_t time) {
   if (file_) return {};
@@ -48,6 +56,42 @@ Status BodyFile::write_out() {
   return {};
 }
 
+void BodyFile::append(const Body& body, std::span<const std::byte> code) {
+  jitdump::Load load;
+  load.time = body.time;
+  load.since = own_records_ ? body.since : body.time;
+  load.pid = pid_;
+  load.tid = pid_;
+  load.address = body.address;
+  load.size = body.size;
+  load.name = body.name;
+  load.code = code;
+  lines_.clear();
+  scopes_.clear();
+  if (body.scopes != nullptr) {
+    for (const CodeScopes::Range& range : body.scopes->ranges) {
+      const CodeScopes::Scope& scope = body.scopes->scopes[range.scope];
+      if (scope.line == 0) continue;
+      lines_.push_back(
+          {body.address + range.begin, scope.line, 0, body.scopes->methods[scope.method].file});
+    }
+    if (own_records_) jitdump::encode_scopes(scopes_, *body.scopes);
+    load.lines = lines_;
+    load.scopes = std::as_bytes(std::span<const char>(scopes_));
+  }
+  UnwindingInfo unwinding;
+  if (body.unwind && !code.empty()) {
+    const std::vector<UnwindTable> tables = unwind_of_code(code, body.frame, body.entry);
+    if (!tables.empty()) unwinding = encode_unwinding_info(tables, body.size);
+    const uint64_t padding = (kUnwindAlignment - body.size % kUnwindAlignment) % kUnwindAlignment;
+    if (padding + unwinding.mapped_size > body.room) unwinding = {};
+  }
+  load.unwind = std::as_bytes(std::span<const char>(unwinding.bytes));
+  load.unwind_header_size = unwinding.header_size;
+  load.unwind_mapped_size = unwinding.mapped_size;
+  writer_.load(pending_, load);
+}
+
 Status BodyFile::load(std::span<const Body> bodies, MemoryReader& memory) {
   std::vector<std::byte> code;
   std::vector<MemoryReader::Range> ranges;
@@ -74,16 +118,7 @@ Status BodyFile::load(std::span<const Body> bodies, MemoryReader& memory) {
     for (size_t i = 0; i < count; ++i) {
       const Body& body = bodies[i];
       if (body.size == 0 || body.size > kLargestBody) continue;
-      jitdump::Load load;
-      load.time = body.time;
-      load.since = body.since;
-      load.pid = pid_;
-      load.tid = pid_;
-      load.address = body.address;
-      load.size = body.size;
-      load.name = body.name;
-      if (ranges[i].ok) load.code = ranges[i].out;
-      writer_.load(pending_, load);
+      append(body, ranges[i].ok ? ranges[i].out : std::span<std::byte>());
     }
     bodies = bodies.subspan(count);
     if (written_ + pending_.size() > kLargestFile) {
@@ -96,7 +131,7 @@ Status BodyFile::load(std::span<const Body> bodies, MemoryReader& memory) {
 }
 
 void BodyFile::gone(uint64_t address, uint64_t size, uint64_t time) {
-  writer_.gone(pending_, {time, address, size});
+  if (own_records_) writer_.gone(pending_, {time, address, size});
 }
 
 Status BodyFile::flush() {

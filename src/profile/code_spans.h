@@ -39,6 +39,7 @@ struct CodeSpan {
   uint32_t dso = 0;
   FrameId frame = 0;
   uint32_t inlined = 0;
+  uint32_t jit = 0;
   bool named = false;  // there is a symbol
   AnswerLimits limits;
 
@@ -50,11 +51,12 @@ struct CodeSpan {
     dso = location.dso;
     frame = location.frame;
     inlined = location.inlined;
+    jit = location.jit;
     named = resolution.named || location.symbol_offset != 0;
     limits = {resolution.valid_from, resolution.valid_until, growth};
   }
   [[nodiscard]] Location at(uint64_t ip) const {
-    return {ip, ip + shown_bias, named ? ip - symbol : 0, dso, frame, inlined};
+    return {ip, ip + shown_bias, named ? ip - symbol : 0, dso, frame, inlined, jit};
   }
   [[nodiscard]] bool holds(uint64_t address, uint64_t time, uint32_t growth) const {
     return address >= range.low && address <= range.high && limits.allow(time, growth);
@@ -63,7 +65,7 @@ struct CodeSpan {
   [[nodiscard]] bool same_code(const CodeSpan& other) const {
     return range == other.range && shown_bias == other.shown_bias && named == other.named &&
            (!named || symbol == other.symbol) && dso == other.dso && frame == other.frame &&
-           inlined == other.inlined;
+           inlined == other.inlined && jit == other.jit;
   }
 };
 
@@ -151,8 +153,8 @@ class CodeSpans {
     [[nodiscard]] unsigned hits(uint64_t block, uint32_t offset) const {
       unsigned bits = 0;
       for (unsigned k = 0; k < kWays; ++k) {
-        const bool inside = offset - lows[k] <= (sizes[k] & (kBlock - 1));
-        bits |= static_cast<unsigned>((blocks[k] == block) & inside & (spans[k] != kNone)) << k;
+        const auto inside = unsigned{offset - lows[k] <= (sizes[k] & (kBlock - 1))};
+        bits |= (unsigned{blocks[k] == block} & inside & unsigned{spans[k] != kNone}) << k;
       }
       return bits;
     }

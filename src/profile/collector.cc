@@ -83,6 +83,7 @@ bool Collector::on_sample(const ResolvedSample& sample) {
   pending.slot = sample.thread.slot;
   pending.depth = static_cast<uint32_t>(last.valid);
   if (last.valid != 0) pending.start = last.path[last.valid - 1];
+  tree_.prefetch(pending.start);
   pending.begin = frames_.size();
   last.plain = append_frames(sample.stack.subspan(last.valid));
   pending.end = frames_.size();
@@ -124,14 +125,11 @@ void Collector::flush() {
 }
 
 void Collector::add_weights() {
-  if (weight_of_.size() < tree_.size()) {
-    // As far as the tree has room, so that this happens seldom.
-    weight_of_.resize(tree_.size() * 2, PairTable::kNone);
-  }
+  weight_of_.grow_to(tree_.size());
   for (const StackTree::Walk& walk : walks_) __builtin_prefetch(&weight_of_[walk.node]);
   for (const StackTree::Walk& walk : walks_) {
     const uint32_t first = weight_of_[walk.node];
-    if (first != PairTable::kNone) __builtin_prefetch(&weights_[first]);
+    if (first != 0) __builtin_prefetch(&weights_[first - 1]);
   }
   for (size_t i = 0; i < pending_.size(); ++i) {
     const Pending& pending = pending_[i];
@@ -149,16 +147,20 @@ void Collector::add_weights() {
 uint32_t Collector::weight_number(StackId stack, uint32_t key) {
   const auto fresh = static_cast<uint32_t>(weights_.size());
   uint32_t* link = &weight_of_[stack];
-  for (unsigned looks = 0; *link != PairTable::kNone; ++looks) {
-    if (weights_[*link].key == key) return *link;
-    link = &weights_[*link].next;
+  for (unsigned looks = 0; *link != 0; ++looks) {
+    Weight& known = weights_[*link - 1];
+    if (known.key == key) return *link - 1;
+    link = &known.next;
     if (looks == kMostLooks) {
-      link = &far_weights_(stack, key);
-      if (*link != PairTable::kNone) return *link;
+      uint32_t& far = far_weights_(stack, key);
+      if (far != PairTable::kNone) return far;
+      far = fresh;
+      weights_.push_back({key, stack, 0, 0, 0});
+      return fresh;
     }
   }
-  *link = fresh;
-  weights_.push_back({key, stack, PairTable::kNone, 0, 0});
+  *link = fresh + 1;
+  weights_.push_back({key, stack, 0, 0, 0});
   return fresh;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/pair_table.h"
+#include "profile/growing_array.h"
 #include "profile/profile.h"
 #include "profile/session.h"
 #include "profile/stack_tree.h"
@@ -54,7 +55,7 @@ class Collector : public SampleConsumer {
   struct Weight {
     uint32_t key = 0;
     StackId stack = kRootStack;
-    uint32_t next = PairTable::kNone;  // of the same stack
+    uint32_t next = 0;  // of the same stack: its place and one, or 0
     uint64_t samples = 0;
     uint64_t weight = 0;
   };
@@ -72,12 +73,12 @@ class Collector : public SampleConsumer {
   Profile profile_;
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> groups_;
   StackTree tree_;
-  LargeVector<Weight> weights_;      // in the order of their first samples
-  LargeVector<uint32_t> weight_of_;  // by stack: its first in weights_
-  PairTable far_weights_;            // (stack, key) -> index
-  std::vector<Last> last_;           // by ThreadState::slot
-  std::vector<FrameId> frame_of_;    // by location; kUnknown or kInlined
-  std::vector<FrameId> frames_;      // of the pending samples, root first
+  GrowingArray<Weight> weights_;      // in the order of their first samples
+  GrowingArray<uint32_t> weight_of_;  // by stack: its first in weights_, and one; or 0
+  PairTable far_weights_;             // (stack, key) -> index
+  std::vector<Last> last_;            // by ThreadState::slot
+  std::vector<FrameId> frame_of_;     // by location; kUnknown or kInlined
+  std::vector<FrameId> frames_;       // of the pending samples, root first
   std::vector<Pending> pending_;
   std::vector<StackTree::Walk> walks_;
 };

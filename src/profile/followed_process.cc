@@ -24,6 +24,7 @@ constexpr unsigned kPatience = 20;
 // More lines than this of one perf map are not written down.
 constexpr uint64_t kMostLines = 16U << 20U;
 constexpr size_t kBatch = 4096;
+constexpr uint64_t kRoomBehindLast = 4096;
 
 }  // namespace
 
@@ -37,12 +38,16 @@ std::string mapped_jitdump(const Process& process, const std::vector<JitMapping>
   return {};
 }
 
-FollowedProcess::FollowedProcess(Process process, const std::string& folder, SourceOptions options,
-                                 uint64_t begin)
+std::string FollowedProcess::path_in(const std::string& folder, const Process& process) {
+  return fmt::format("{}/jit-{}-{}.dump", folder, process.pid(), process.start_ticks());
+}
+
+FollowedProcess::FollowedProcess(Process process, std::string path, SourceOptions options,
+                                 uint64_t begin, DumpForm form)
     : process_(std::make_unique<Process>(std::move(process))),
       options_(std::move(options)),
-      file_(fmt::format("{}/jit-{}-{}.dump", folder, process_->pid(), process_->start_ticks()),
-            process_->pid()),
+      form_(form),
+      file_(std::move(path), process_->pid(), form),
       first_time_(begin) {
   summary_.pid = process_->pid();
   summary_.start_ticks = process_->start_ticks();
@@ -155,20 +160,52 @@ Status FollowedProcess::look_at_source() {
       return true;
     });
   }
-  JITSCOPE_TRY(write_bodies(fresh, now));
+  JITSCOPE_TRY(write_bodies(fresh, snapshot.bodies, now));
   last_look_ = begin;
   return {};
 }
 
-Status FollowedProcess::write_bodies(const std::vector<const CodeBody*>& fresh, uint64_t now) {
+std::string FollowedProcess::written_name(std::string_view name, Tier tier) const {
+  return form_ == DumpForm::recorded ? encode_recorded_name(name, tier, runtime_)
+                                     : std::string(name);
+}
+
+// `fresh` are some of `all`, which are sorted by address.
+Status FollowedProcess::write_bodies(const std::vector<const CodeBody*>& fresh,
+                                     std::span<const CodeBody> all, uint64_t now) {
   std::vector<std::string> names;
   std::vector<BodyFile::Body> bodies;
   names.reserve(fresh.size());
   bodies.reserve(fresh.size());
-  for (const CodeBody* body : fresh) {
-    names.push_back(encode_recorded_name(body->name->display(), body->tier, runtime_));
-    bodies.push_back(
-        {last_look_, last_look_ == 0 ? first_time_ : now, body->address, body->size, names.back()});
+  // Without the insides the names are still worth having.
+  const auto details = source_->details(fresh);
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    const CodeBody& body = *fresh[i];
+    names.push_back(written_name(body.name->display(), body.tier));
+    BodyFile::Body out;
+    out.since = last_look_;
+    out.time = last_look_ == 0 ? first_time_ : now;
+    out.address = body.address;
+    out.size = body.size;
+    out.name = names.back();
+    if (details) {
+      out.scopes = (*details)[i].scopes.get();
+      out.unwind = source_->kind() == SourceKind::hotspot_memory;
+      out.frame = (*details)[i].frame;
+    }
+    if (body.entry > body.address && body.entry - body.address < body.size) {
+      out.entry = body.entry - body.address;
+    }
+    const CodeBody* next = &body + 1;
+    const uint64_t end = body.address + body.size;
+    if (next == all.data() + all.size()) {
+      out.room = kRoomBehindLast;
+    } else if (i + 1 < fresh.size() && fresh[i + 1] == next) {
+      out.room = UINT64_MAX;  // its own record comes later, and has its range back
+    } else {
+      out.room = next->address - std::min(next->address, end);
+    }
+    bodies.push_back(out);
   }
   summary_.bodies += bodies.size();
   return bodies.empty() ? file_.flush() : file_.load(bodies, process_->memory());
@@ -202,10 +239,15 @@ Status FollowedProcess::look_at_map() {
       }
       ++lines_;
       const MapName parsed = parse_map_name(runtime_, line.name);
-      names.push_back(encode_recorded_name(
-          runtime_ == Runtime::hotspot ? parsed.name.display() : line.name, parsed.tier, runtime_));
-      bodies.push_back(
-          {last_look_, last_look_ == 0 ? first_time_ : now, line.address, line.size, names.back()});
+      names.push_back(written_name(runtime_ == Runtime::hotspot ? parsed.name.display() : line.name,
+                                   parsed.tier));
+      BodyFile::Body out;
+      out.since = last_look_;
+      out.time = last_look_ == 0 ? first_time_ : now;
+      out.address = line.address;
+      out.size = line.size;
+      out.name = names.back();
+      bodies.push_back(out);
     }
     summary_.bodies += bodies.size();
     JITSCOPE_TRY(file_.load(bodies, process_->memory()));

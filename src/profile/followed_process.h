@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -53,9 +54,12 @@ struct FollowedSummary {
 
 class FollowedProcess {
  public:
-  // `begin`: of the recording, CLOCK_MONOTONIC.
-  FollowedProcess(Process process, const std::string& folder, SourceOptions options,
-                  uint64_t begin);
+  // `path`: of the file to write. `begin`: what the first look finds counts from then on,
+  // CLOCK_MONOTONIC (of the recording).
+  FollowedProcess(Process process, std::string path, SourceOptions options, uint64_t begin,
+                  DumpForm form = DumpForm::recorded);
+  // Where a recording's folder has the file of a process.
+  [[nodiscard]] static std::string path_in(const std::string& folder, const Process& process);
 
   enum class State : uint8_t {
     searching,  // no source yet: look() tries again
@@ -95,7 +99,9 @@ class FollowedProcess {
   bool take_perf_map(Runtime runtime);
   Status look_at_source();
   Status look_at_map();
-  Status write_bodies(const std::vector<const CodeBody*>& fresh, uint64_t now);
+  Status write_bodies(const std::vector<const CodeBody*>& fresh, std::span<const CodeBody> all,
+                      uint64_t now);
+  [[nodiscard]] std::string written_name(std::string_view name, Tier tier) const;
   // After an error of a look: did it call exec, exit, or was it a bad moment?
   void recover(const Error& error);
   void stop(State state, std::string reason, std::string hint = {});
@@ -103,6 +109,7 @@ class FollowedProcess {
   // On the heap: the code source refers to it.
   std::unique_ptr<Process> process_;
   SourceOptions options_;
+  DumpForm form_;
   State state_ = State::searching;
   BodyFile file_;
   uint64_t first_time_ = 0;  // what the next first look finds counts from here on

@@ -65,7 +65,8 @@ void Follower::add(pid_t pid, bool wanted) {
     return;
   }
   Entry entry;
-  entry.process = std::make_unique<FollowedProcess>(std::move(*process), options_.folder,
+  std::string path = FollowedProcess::path_in(options_.folder, *process);
+  entry.process = std::make_unique<FollowedProcess>(std::move(*process), std::move(path),
                                                     options_.source, options_.begin);
   entry.pause = kFirstPause;
   entry.wanted = wanted;

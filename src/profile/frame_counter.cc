@@ -46,6 +46,8 @@ std::vector<FrameCount> FrameCounter::rows() const {
   for (size_t i = 0; i < result.size(); ++i) {
     result[i].total_samples += quick_[i].count;
     result[i].total_weight += quick_[i].count * each_;
+    result[i].self_samples += quick_[i].leaf;
+    result[i].self_weight += quick_[i].leaf * each_;
   }
   return result;
 }
@@ -92,8 +94,8 @@ bool FrameCounter::on_sample(const ResolvedSample& sample) {
     }
     count(leaf);
   }
-  rows_[leaf].self_samples += 1;
-  rows_[leaf].self_weight += weight;
+  ++quick_[leaf].leaf;
+  if (unusual_ != 0) rows_[leaf].self_weight += unusual_;
   return true;
 }
 

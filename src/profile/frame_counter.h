@@ -51,6 +51,7 @@ class FrameCounter : public SampleConsumer {
   struct Quick {
     uint32_t seen = 0;  // the stamp of the last sample that had the row
     uint32_t count = 0;
+    uint32_t leaf = 0;  // of them, with the row as the leaf's
   };
   std::vector<Quick> quick_;
   std::vector<FrameCount> rows_;  // without what is in quick_

@@ -1,5 +1,6 @@
 #include "profile/jit_sources.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ class DumpHandler : public jitdump::Handler {
     }
     const uint64_t time = convert(load.time);
     const uint64_t since = load.since == load.time ? time : convert(load.since);
-    dump_.timeline.add(load.address, load.size, since, time, load.name, lines_);
+    const BodyId body = dump_.timeline.add(load.address, load.size, since, time, load.name, lines_);
+    dump_.scopes.add(body, load.scopes);
     ++dump_.loads;
     if (load.cut) ++dump_.cut;
     return true;
@@ -63,6 +65,7 @@ JitAnswer answer_of(const std::shared_ptr<LoadedDump>& dump, const TimelineAnswe
   // A full list may lack some.
   result.all_candidates = answer.candidates.size() < Timeline::kMostCandidates;
   result.start = body.address;
+  result.size = body.size;
   result.dump = dump;
   result.body = answer.body;
   return result;
@@ -77,6 +80,7 @@ Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorde
   auto dump = std::make_shared<LoadedDump>();
   dump->shown = file.shown;
   dump->recorded = recorded;
+  if (keep_) dump->file.reset(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
   JITSCOPE_ASSIGN(auto source, byte_source(std::move(file.fd), file.shown));
   jitdump::ReadOptions options;
   options.code = false;
@@ -272,6 +276,7 @@ std::optional<JitAnswer> JitSources::untimed(uint64_t address, AddressRange& ran
   if (!result.ambiguous) return result;
   PerfMapIndex::Answer answer = map_->at(address);
   if (!answer.entry) return std::nullopt;
+  result.size = answer.entry->size;
   result.raw = std::move(answer.entry->name);
   result.all_candidates = answer.candidates.size() >= answer.candidate_count;
   for (PerfMapIndex::Entry& each : answer.candidates) {
@@ -287,7 +292,10 @@ void JitSources::complete(JitAnswer& answer, uint64_t address) {
   } else if (answer.map != nullptr) {
     // A map that was rewritten meanwhile has no name to give.
     PerfMapIndex::Answer named = answer.map->map_->at(address);
-    if (named.entry) answer.raw = std::move(named.entry->name);
+    if (named.entry) {
+      answer.raw = std::move(named.entry->name);
+      answer.size = named.entry->size;
+    }
   }
 }
 

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/unique_fd.h"
 #include "code/timeline.h"
 #include "formats/jitdump/jitdump.h"
 #include "formats/perfmap/perf_map_index.h"
+#include "profile/dump_scopes.h"
 #include "profile/processes.h"
 #include "profile/profile.h"
 #include "profile/source_search.h"
@@ -24,14 +26,16 @@ namespace jitscope {
 // A jitdump in memory, as a timeline in the recording's clock.
 struct LoadedDump {
   std::string shown;
+  UniqueFd file;  // to read it again; only where the cache keeps files
   jitdump::Header header;
   Timeline timeline;
+  DumpScopes scopes;
   bool recorded = false;  // written by jitscope record
   // Times cannot be compared with the recording's; why_untimed says why.
   bool timed = true;
   std::string why_untimed;
-  uint64_t loads = 0;
-  uint64_t cut = 0;  // records that the end of the file cut short
+  uint64_t loads = 0;  // the file's loads are bodies 0, 1, 2, ... of the timeline
+  uint64_t cut = 0;    // records that the end of the file cut short
   // Damage hides the rest: what lay where after the last record is not certain.
   bool damaged = false;
   Diagnostics diagnostics;
@@ -47,6 +51,7 @@ struct JitAnswer {
   bool by_grace = false;  // the body was logged a little later; nothing of this source lay there
   bool all_candidates = true;              // false: there are more than `candidates`
   uint64_t start = 0;                      // of the body
+  uint64_t size = 0;                       // of the body; a map's only after complete()
   std::shared_ptr<const LoadedDump> dump;  // when a dump named it
   BodyId body = kNoBody;
   JitSources* map = nullptr;  // when its perf map named it
@@ -71,7 +76,9 @@ struct AddressRange {
 // Reads and keeps dumps.
 class DumpCache {
  public:
-  DumpCache(const RecordingFacts& facts, bool lines) : facts_(facts), lines_(lines) {}
+  // `keep`: LoadedDump::file stays open.
+  DumpCache(const RecordingFacts& facts, bool lines, bool keep)
+      : facts_(facts), lines_(lines), keep_(keep) {}
   // The dump behind `file`; by device and inode, so that two processes share one.
   Result<std::shared_ptr<LoadedDump>> load(FoundFile file, bool recorded);
   [[nodiscard]] const std::vector<std::shared_ptr<LoadedDump>>& all() const { return all_; }
@@ -79,6 +86,7 @@ class DumpCache {
  private:
   const RecordingFacts& facts_;
   bool lines_;
+  bool keep_;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<LoadedDump>> by_inode_;
   std::vector<std::shared_ptr<LoadedDump>> all_;
 };

@@ -56,6 +56,21 @@ const MappedContents& MappedFiles::open(uint32_t file) {
   return *entry.opened;
 }
 
+bool MappedFiles::is_elf(uint32_t file) {
+  Entry& entry = *files_[file];
+  if (!entry.elf) {
+    const bool on_disk =
+        entry.info.kind == MappingKind::file || entry.info.kind == MappingKind::deleted_file;
+    const FileFormat format = entry.opened != nullptr ? entry.opened->format
+                              : on_disk ? probe_file(options_.root + entry.info.path).format
+                                        : FileFormat::unreadable;
+    // Its debug file may be there still.
+    entry.elf = format == FileFormat::unreadable ? open(file).format == FileFormat::elf
+                                                 : format == FileFormat::elf;
+  }
+  return *entry.elf;
+}
+
 void MappedFiles::open_file(Entry& entry) {
   if (elf_options_.root.empty()) {
     elf_options_.root = options_.root;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class MappedFiles {
 
   [[nodiscard]] const MappedFileInfo& info(uint32_t file) const { return files_[file]->info; }
   const MappedContents& open(uint32_t file);
+  // Whether open() would say that it is an ELF file, without reading its symbols where possible.
+  bool is_elf(uint32_t file);
   [[nodiscard]] size_t size() const { return files_.size(); }
   [[nodiscard]] const ElfImageOptions& elf_options() const { return elf_options_; }
 
@@ -52,6 +55,7 @@ class MappedFiles {
   struct Entry {
     MappedFileInfo info;
     std::unique_ptr<MappedContents> opened;
+    std::optional<bool> elf;
   };
   struct Key {
     std::string path;

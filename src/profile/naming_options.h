@@ -17,8 +17,10 @@ struct NamingOptions {
   std::vector<std::string> offline_maps;
   // The recorded processes' file system, "" = "/". Paths are looked up inside it.
   std::string root;
-  bool inlined = false;  // inlined functions of ELF files, from DWARF
-  bool lines = false;    // file and line, from DWARF and jitdumps
+  bool inlined = false;     // inlined functions of ELF files, from DWARF
+  bool jit_inlined = true;  // inlined methods of JIT code, where a recording knows them
+  bool lines = false;       // file and line, from DWARF and jitdumps
+  bool jit_only = false;    // names of JIT code alone: no symbols of ELF files and the kernel
   bool demangle = true;
   bool debuginfod = false;
   bool force = false;  // accept maps and dumps of foreign owners

@@ -90,6 +90,7 @@ bool OfflineImages::resolve(Resolution& out, const ProcessLife& life, const Mapp
     }
     out.location.shown_ip = query.ip - range.start + range.page_offset;
     out.location.symbol_offset = *key + (query.ip - lookup) - answer.entry->address;
+    out.symbol_size = answer.entry->size;
     out.location.frame = frames.number(std::move(frame));
     return true;
   }

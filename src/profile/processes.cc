@@ -73,9 +73,7 @@ void Processes::apply(const perfdata::Record& record) {
   }
 }
 
-void Processes::apply_mmap(const perfdata::RecordHead& head, const perfdata::Mmap& mmap) {
-  if (mmap.kernel || mmap.guest || mmap.pid == UINT32_MAX) return;
-  const std::shared_ptr<ProcessLife> life = process(mmap.pid);
+MappedRange Processes::range_of(const perfdata::RecordHead& head, const perfdata::Mmap& mmap) {
   MappedRange range;
   range.start = mmap.start;
   range.end = mmap.start + mmap.length;
@@ -84,8 +82,15 @@ void Processes::apply_mmap(const perfdata::RecordHead& head, const perfdata::Mma
   range.shared = mmap.shared;
   range.executable = mmap.executable;
   range.time = head.time;
+  range.memory = is_jit_memory(files_.info(range.file).kind);
+  return range;
+}
+
+void Processes::apply_mmap(const perfdata::RecordHead& head, const perfdata::Mmap& mmap) {
+  if (mmap.kernel || mmap.guest || mmap.pid == UINT32_MAX) return;
+  const std::shared_ptr<ProcessLife> life = process(mmap.pid);
+  const MappedRange range = range_of(head, mmap);
   const MappedFileInfo& info = files_.info(range.file);
-  range.memory = is_jit_memory(info.kind);
   life->space.map(range);
   if (!mmap.executable) return;
   if (life->runtime == Runtime::unknown) life->runtime = runtime_of_file(info.path);

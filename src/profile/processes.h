@@ -78,6 +78,8 @@ class Processes {
   // The thread, made when nothing told of it.
   ThreadState& thread(uint32_t pid, uint32_t tid);
   [[nodiscard]] std::shared_ptr<ProcessLife> process(uint32_t pid);
+  // What apply() maps for this record.
+  [[nodiscard]] MappedRange range_of(const perfdata::RecordHead& head, const perfdata::Mmap& mmap);
   [[nodiscard]] const std::vector<std::weak_ptr<ProcessLife>>& lives() const { return lives_; }
 
  private:

@@ -11,18 +11,6 @@
 namespace jitscope {
 namespace {
 
-constexpr std::string_view kJitDso = "[jit]";
-
-// Where perf puts what lies in memory that no file backs: what tools that read perf script's output
-// know as JIT code.
-std::string map_dso(const ProcessLife& life) {
-  return fmt::format("/tmp/perf-{}.map", life.pid);
-}
-
-uint64_t file_offset(const MappedRange& range, uint64_t address) {
-  return address - range.start + range.page_offset;
-}
-
 bool same_mapping(const MappedRange* mine, const MappedRange* other) {
   return mine != nullptr && other != nullptr && mine->start == other->start &&
          mine->file == other->file;
@@ -35,6 +23,10 @@ Resolver::Resolver(SourceContext& context, const NamingOptions& options)
       options_(options),
       offline_(std::make_unique<OfflineImages>(options.root)) {}
 Resolver::~Resolver() = default;
+
+std::string Resolver::map_dso(const ProcessLife& life) {
+  return fmt::format("/tmp/perf-{}.map", life.pid);
+}
 
 JitSources& Resolver::sources(ProcessLife& life) {
   if (life.sources == nullptr) life.sources = std::make_shared<JitSources>(context_, life);
@@ -62,6 +54,9 @@ Resolution Resolver::nameless(const AddressQuery& query, std::string reason, std
 }
 
 Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
+  if (options_.jit_only && query.mode != perfdata::CpuMode::user) {
+    return nameless(query, "no code of a process", "", "");
+  }
   switch (query.mode) {
     case perfdata::CpuMode::kernel:
       return resolve_kernel(query);
@@ -126,89 +121,6 @@ std::optional<JitAnswer> Resolver::ask_untimed(ProcessLife& life, const MappedRa
   return std::nullopt;
 }
 
-Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, JitAnswer& answer,
-                                        const MappedRange& range, uint64_t lookup) {
-  JitSources::complete(answer, lookup);
-  const bool recorded = answer.source == NameSource::recording;
-  JitName name = jit_name(life.runtime, answer.raw, recorded);
-  Frame frame;
-  frame.source = answer.source;
-  frame.ambiguous = answer.ambiguous;
-  if (answer.ambiguous) {
-    bool same_method = answer.all_candidates;
-    for (const std::string& candidate : answer.candidates) {
-      const JitName other = jit_name(life.runtime, candidate, recorded);
-      same_method = same_method && other.method == name.method;
-      if (!frame.candidates.empty()) frame.candidates += " | ";
-      frame.candidates += other.method;
-    }
-    // Versions of one method: which one is not known, the method is.
-    if (same_method) {
-      frame.ambiguous = false;
-      frame.candidates.clear();
-      name.tier = Tier::unknown;
-    } else if (!answer.all_candidates) {
-      frame.candidates += " | ...";
-    }
-  }
-  frame.method = std::move(name.method);
-  frame.raw = std::move(name.raw);
-  frame.tier = name.tier;
-  frame.kind = name.kind;
-  if (frame.method.empty()) {
-    frame.kind = FrameKind::unknown;
-    frame.reason = "the perf map was rewritten while it was read";
-  }
-  const MappedFileInfo& file = context_.files.info(range.file);
-  const bool image = file.kind == MappingKind::file;
-  frame.dso = image ? file.base : std::string(kJitDso);
-  frame.dso_path = image ? file.path : std::string(kJitDso);
-  if (options_.lines && answer.dump != nullptr) {
-    if (const auto line = answer.dump->timeline.line_at(answer.body, lookup)) {
-      frame.file = line->file;
-      frame.line = line->line;
-    }
-  }
-  Made made;
-  if (image) {
-    made.dso = dso_number(file.path);
-  } else if (answer.dump != nullptr && !recorded) {
-    made.dso = dso_number(fmt::format("jitted-{}-{}.so", life.pid, answer.body));
-  } else {
-    made.dso = dso_number(map_dso(life));
-  }
-  made.frame = frames_.number(std::move(frame));
-  return made;
-}
-
-void Resolver::take_jit_answer(Resolution& out, const ProcessLife& life, JitAnswer& answer,
-                               const MappedRange& range, uint64_t lookup,
-                               const AddressQuery& query) {
-  Made made;
-  if (answer.ambiguous || options_.lines) {
-    made = make_jit_frame(life, answer, range, lookup);
-  } else {
-    MadeKey key;
-    key.source = answer.dump != nullptr ? static_cast<const void*>(answer.dump.get())
-                                        : static_cast<const void*>(answer.map);
-    key.place = answer.dump != nullptr ? answer.body : answer.line;
-    key.life = life.number;
-    key.file = range.file;
-    const auto [it, fresh] = made_.try_emplace(key);
-    if (fresh) it->second = make_jit_frame(life, answer, range, lookup);
-    made = it->second;
-  }
-  Location& location = out.location;
-  const bool image = context_.files.info(range.file).kind == MappingKind::file;
-  location.shown_ip = image ? file_offset(range, query.ip) : query.ip;
-  location.symbol_offset = query.ip - answer.start;
-  location.dso = made.dso;
-  location.frame = made.frame;
-  out.named = true;
-  out.valid_from = answer.valid_from;
-  out.valid_until = answer.valid_until;
-}
-
 uint32_t Resolver::dso_number(const std::string& dso) {
   const auto [it, fresh] = dso_numbers_.try_emplace(dso, static_cast<uint32_t>(dsos_.size()));
   if (fresh) dsos_.push_back(dso);
@@ -219,15 +131,15 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
                            uint64_t lookup, std::string& reason, AddressRange& reach) {
   const MappedContents& opened = context_.files.open(range.file);
   const MappedFileInfo& info = context_.files.info(range.file);
-  out.location.shown_ip = file_offset(range, query.ip);
+  out.location.shown_ip = range.file_offset(query.ip);
   if (opened.image == nullptr) {
     reason = opened.reason;
     return false;
   }
-  auto address = opened.image->address_of_offset(file_offset(range, lookup));
+  auto address = opened.image->address_of_offset(range.file_offset(lookup));
   auto hit = address ? opened.image->symbol_at(*address) : std::nullopt;
   if (hit && !options_.inlined && !options_.lines) {
-    const uint64_t offset = file_offset(range, lookup);
+    const uint64_t offset = range.file_offset(lookup);
     uint64_t low = 0;
     uint64_t high = UINT64_MAX;
     opened.image->narrow(offset, low, high);
@@ -239,7 +151,7 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   if (!hit && lookup != query.ip && query.ip < range.end) {
     // No call before it: where a signal handler returns to (__restore_rt), for one.
     lookup = query.ip;
-    address = opened.image->address_of_offset(file_offset(range, lookup));
+    address = opened.image->address_of_offset(range.file_offset(lookup));
     hit = address ? opened.image->symbol_at(*address) : std::nullopt;
   }
   if (!hit) {
@@ -292,7 +204,7 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   }
   out.location.frame = frames_.number(std::move(frame));
   out.location.dso = dso_number(info.shown);
-  made->second = {out.location.frame, out.location.dso};
+  made->second = {out.location.frame, out.location.dso, 0};
   return true;
 }
 
@@ -333,22 +245,28 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   uint64_t until = kForever;  // what no timed source names may get a body later
   const bool memory = is_jit_memory(info.kind);
   if (auto answer = ask_timed(life, *range, lookup, query.time, until, reach)) {
-    take_jit_answer(out, life, *answer, *range, lookup, query);
+    take_jit_answer(out, life, *answer, *range, lookup, query, reach);
     return out;
   }
   std::string reason;
   const bool special = info.kind == MappingKind::vsyscall || info.kind == MappingKind::kernel;
   if (!memory && !special) {
     out.valid_from = until == kForever ? 0 : query.time;
-    if (resolve_elf(out, *range, query, lookup, reason, reach)) {
+    if (options_.jit_only && context_.files.is_elf(range->file)) {
+      Resolution result = nameless(query, "an ELF file", info.base, info.shown);
+      result.valid_from = out.valid_from;
+      result.valid_until = until;
+      return result;
+    }
+    if (!options_.jit_only && resolve_elf(out, *range, query, lookup, reason, reach)) {
       out.valid_until = until;
       return out;
     }
-    const MappedContents& opened = context_.files.open(range->file);
-    const bool is_elf = opened.format == FileFormat::elf;
+    const bool is_elf = context_.files.is_elf(range->file);
     if (!is_elf) {
       if (offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {
         out.location.dso = dso_number(info.path);
+        out.location.jit = offline_number(out, query);
         out.valid_from = until == kForever ? 0 : query.time;
         out.valid_until = until;
         return out;
@@ -367,11 +285,12 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   // The 2015 rule: executable memory that is no readable ELF file belongs to the JIT sources.
   if (memory && offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {
     out.location.dso = dso_number(info.path);
+    out.location.jit = offline_number(out, query);
     out.valid_until = until;
     return out;
   }
   if (auto answer = ask_untimed(life, *range, lookup, reach)) {
-    take_jit_answer(out, life, *answer, *range, lookup, query);
+    take_jit_answer(out, life, *answer, *range, lookup, query, reach);
     out.valid_from = until == kForever ? 0 : query.time;
     out.valid_until = until;
     return out;

@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +23,16 @@ namespace jitscope {
 
 class OfflineImages;
 
+// A body that a JIT source named, for those who write it down: what lay at [start, start + size).
+// One entry for each body and each way it was shown (certain or ambiguous).
+struct JitCode {
+  std::shared_ptr<const LoadedDump> dump;  // null: a line of a perf map, or of one given by hand
+  BodyId body = kNoBody;                   // of the dump
+  uint64_t start = 0;
+  uint64_t size = 0;  // 0: not known
+  FrameId frame = 0;
+};
+
 // What one address turned out to be, while it holds. Small: a recording has many.
 struct Location {
   uint64_t ip = 0;             // in the process
@@ -29,6 +41,7 @@ struct Location {
   uint32_t dso = 0;            // Resolver::dso(): as perf script prints it
   FrameId frame = 0;           // the function's own
   uint32_t inlined = 0;        // Resolver::inlined(): what was inlined into it there
+  uint32_t jit = 0;            // Resolver::jit_code(): the JIT's body; 0: none
   bool operator==(const Location&) const = default;
 };
 struct Resolution {
@@ -39,7 +52,8 @@ struct Resolution {
   // Addresses (of calls, for return addresses) for which the same holds: frame and file are the
   // same, shown_ip and symbol_offset go in step with ip (the offset of what has no symbol is 0).
   AddressRange range;
-  bool named = false;  // symbol_offset is one
+  bool named = false;        // symbol_offset is one
+  uint64_t symbol_size = 0;  // of what a map given by hand named
 };
 
 struct AddressQuery {
@@ -89,6 +103,8 @@ class Resolver {
   [[nodiscard]] const std::vector<FrameId>& inlined(const Location& location) const {
     return inlined_[location.inlined];
   }
+  // Of a Location::jit that is not 0.
+  [[nodiscard]] const JitCode& jit_code(uint32_t number) const { return jit_codes_[number]; }
   // Why kernel frames have no names; "" when they have.
   [[nodiscard]] const std::string& kernel_reason() const { return kernel_reason_; }
 
@@ -96,11 +112,16 @@ class Resolver {
   struct Made {
     FrameId frame = 0;
     uint32_t dso = 0;
+    uint32_t jit = 0;
   };
   struct BpfSymbol {
     uint64_t end = 0;
     std::string name;
   };
+  static constexpr std::string_view kJitDso = "[jit]";
+  // Where perf puts what lies in memory that no file backs: what tools that read perf script's
+  // output know as JIT code.
+  static std::string map_dso(const ProcessLife& life);
   Resolution resolve_kernel(const AddressQuery& query);
   Resolution resolve_user(ProcessLife& life, const AddressQuery& query);
   Resolution resolve_mapped(ProcessLife& life, const MappedRange& mapped, const AddressQuery& query,
@@ -114,9 +135,12 @@ class Resolver {
   std::optional<JitAnswer> ask_untimed(ProcessLife& life, const MappedRange& range,
                                        uint64_t address, AddressRange& reach);
   void take_jit_answer(Resolution& out, const ProcessLife& life, JitAnswer& answer,
-                       const MappedRange& range, uint64_t lookup, const AddressQuery& query);
+                       const MappedRange& range, uint64_t lookup, const AddressQuery& query,
+                       AddressRange& reach);
+  uint32_t jit_inlined(const JitAnswer& answer, const CodeScopes& scopes, const ScopeChain& chain,
+                       FrameId outer);
   Made make_jit_frame(const ProcessLife& life, JitAnswer& answer, const MappedRange& range,
-                      uint64_t lookup);
+                      uint64_t lookup, const CodeScopes* scopes, const ScopeChain& chain);
   Resolution nameless(const AddressQuery& query, std::string reason, std::string dso,
                       std::string dso_path);
   void load_kernel();
@@ -128,6 +152,12 @@ class Resolver {
   std::vector<std::string> dsos_;
   std::unordered_map<std::string, uint32_t> dso_numbers_;
   std::vector<std::vector<FrameId>> inlined_{{}};
+  uint32_t jit_number(const JitAnswer& answer, FrameId frame);
+  uint32_t offline_number(const Resolution& answer, const AddressQuery& query);
+  std::vector<JitCode> jit_codes_{{}};
+  std::map<std::tuple<const void*, uint64_t, FrameId>, uint32_t> jit_numbers_;
+  // What was inlined, by dump, body, innermost scope and the body's frame.
+  std::map<std::tuple<const void*, BodyId, uint32_t, FrameId>, uint32_t> jit_inlined_;
   // Frames of ELF symbols, by file and address, and of JIT bodies, by dump (or map) and body: most
   // addresses lie in few functions.
   struct MadeKey {

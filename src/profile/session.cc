@@ -79,7 +79,14 @@ void limit(ThreadState& thread, const AnswerLimits& limits) {
 
 }  // namespace
 
-Session::~Session() = default;
+Session::~Session() {
+  if (!leave_tables_) return;
+  (void)resolver_.release();
+  (void)context_.release();
+  (void)dumps_.release();
+  (void)processes_.release();
+  (void)files_.release();
+}
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& path,
                                                const SessionOptions& options) {
@@ -91,13 +98,15 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& path,
 
 Status Session::prepare(const std::string& path) {
   JITSCOPE_ASSIGN(auto source, open_byte_source(path));
-  JITSCOPE_ASSIGN(reader_, perfdata::Reader::open(std::move(source)));
+  perfdata::ReadOptions reading;
+  reading.keep_raw = options_.keep_raw;
+  JITSCOPE_ASSIGN(reader_, perfdata::Reader::open(std::move(source), reading));
   const perfdata::Header& header = reader_->header();
   facts_ = std::make_unique<RecordingFacts>(path, header);
   files_ = std::make_unique<MappedFiles>(options_.naming);
   processes_ = std::make_unique<Processes>(*files_);
   search_ = std::make_unique<SourceSearch>(*facts_, options_.naming);
-  dumps_ = std::make_unique<DumpCache>(*facts_, options_.naming.lines);
+  dumps_ = std::make_unique<DumpCache>(*facts_, options_.naming.lines, options_.keep_raw);
   context_ =
       std::make_unique<SourceContext>(SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}});
   resolver_ = std::make_unique<Resolver>(*context_, options_.naming);
@@ -129,6 +138,7 @@ Status Session::run(SampleConsumer& consumer) {
 }
 
 bool Session::on_record(const perfdata::Record& record) {
+  consumer_->before_record(record);
   if (const auto* lost = std::get_if<perfdata::Lost>(&record.body)) {
     lost_ += lost->count;
   } else if (const auto* id = std::get_if<perfdata::BuildId>(&record.body)) {
@@ -212,6 +222,14 @@ LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
   if (kept) addresses.set(query.ip, {id, span << 1U | (limits.expires() ? kExpires : 0)});
   limit(thread, limits);
   return id;
+}
+
+LocationId Session::locate_more(ThreadState& thread, uint64_t ip, bool caller, uint64_t time) {
+  AddressQuery query;
+  query.ip = ip;
+  query.caller = caller;
+  query.time = time;
+  return locate(thread, query);
 }
 
 void Session::resolve_leaf(ThreadState& thread, const perfdata::Sample& sample) {

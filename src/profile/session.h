@@ -43,13 +43,18 @@ class SampleConsumer {
   // Whether a location is to tell one address from another: if not, all addresses of a function may
   // be one, with an ip of 0, which is faster.
   [[nodiscard]] virtual bool wants_addresses() const { return true; }
-  // Anything else, after the session has taken it in.
+  // Anything else, before the session takes it in.
+  virtual void before_record(const perfdata::Record& /*record*/) {}
+  // And after it.
   virtual bool on_record(const perfdata::Record& /*record*/) { return true; }
 };
 
 struct SessionOptions {
   NamingOptions naming;
   bool leaf_only = false;  // no stacks
+  // For those who write the recording again: its attributes and features as bytes (Header), and
+  // its dumps can be read again (LoadedDump::file).
+  bool keep_raw = false;
 };
 
 class Session : private perfdata::Handler {
@@ -58,6 +63,9 @@ class Session : private perfdata::Handler {
   static Result<std::unique_ptr<Session>> open(const std::string& path,
                                                const SessionOptions& options);
   ~Session() override;
+  // For a process that ends with its sessions: their tables, a hundred thousand pieces of memory,
+  // are not taken apart first.
+  static void leave_tables() { leave_tables_ = true; }
 
   Status run(SampleConsumer& consumer);
 
@@ -72,6 +80,14 @@ class Session : private perfdata::Handler {
     if (!addresses_) return spans_[id].at(0);
     return spans_[places_[id].span].at(places_[id].ip);
   }
+  // The code that a location lies in; the limits are of the last answer. Valid until the next
+  // sample.
+  [[nodiscard]] const CodeSpan& span(LocationId id) const {
+    return spans_[addresses_ ? places_[id].span : id];
+  }
+  // Any address of the thread's process, as if it stood in a stack: for consumers that know of
+  // others than the callchain has. Only while on_sample() runs.
+  LocationId locate_more(ThreadState& thread, uint64_t ip, bool caller, uint64_t time);
   [[nodiscard]] size_t location_count() const {
     return addresses_ ? places_.size() : spans_.size();
   }
@@ -96,6 +112,7 @@ class Session : private perfdata::Handler {
   size_t resolve_stack(ThreadState& thread, const perfdata::Sample& sample);
   void resolve_leaf(ThreadState& thread, const perfdata::Sample& sample);
 
+  static inline bool leave_tables_ = false;
   SessionOptions options_;
   std::unique_ptr<perfdata::Reader> reader_;
   std::unique_ptr<RecordingFacts> facts_;

@@ -4,58 +4,82 @@
 
 namespace jitscope {
 
-StackId StackTree::make(StackId parent, FrameId frame) {
-  nodes_.push_back({frame, parent, 0, 0});
-  return static_cast<StackId>(nodes_.size() - 1);
-}
-
 inline void StackTree::go_below(Place& place, StackId node) {
-  const uint32_t child = nodes_[node].first_child;
-  __builtin_prefetch(&nodes_[child]);
   place.node = node;
-  place.next = child;
+  place.next = nodes_[node].first_child;
   place.last = 0;
   place.step = 0;
   if (place.path != nullptr) *place.path++ = node;
   ++place.frame;
 }
 
+// What is left of the stack below `place.node`, all of it new: one run of nodes.
+StackId StackTree::make_rest(Place& place) {
+  const auto first = static_cast<StackId>(nodes_.size());
+  const auto count = static_cast<size_t>(place.end - place.frame);
+  nodes_.grow_to(first + count);
+  StackId parent = place.node;
+  for (StackId id = first; place.frame != place.end; ++id) {
+    nodes_[id] = {*place.frame++, parent, place.frame != place.end ? id + 1 : 0, 0};
+    if (place.path != nullptr) *place.path++ = id;
+    parent = id;
+  }
+  place.node = parent;
+  return first;
+}
+
 // The child that was to come next is not there; another walk of the batch may have made it
 // meanwhile.
 void StackTree::step_beyond(Place& place) {
-  uint32_t& link =
-      place.last == 0 ? nodes_[place.node].first_child : nodes_[place.last].next_sibling;
-  if (link != 0) {
-    place.next = link;
-    return;
-  }
-  // Not through `link`: nodes move.
   const StackId parent = place.node;
   const uint32_t last = place.last;
-  const StackId fresh = make(parent, *place.frame);
-  (last == 0 ? nodes_[parent].first_child : nodes_[last].next_sibling) = fresh;
-  go_below(place, fresh);
+  const auto link = [&]() -> uint32_t& {  // anew each time: nodes move
+    return last == 0 ? nodes_[parent].first_child : nodes_[last].next_sibling;
+  };
+  if (link() != 0) {
+    place.next = link();
+    return;
+  }
+  const StackId fresh = make_rest(place);
+  link() = fresh;
+}
+
+// There are more children than are looked at.
+void StackTree::step_far(Place& place) {
+  uint32_t& far = far_(place.node, *place.frame);
+  if (far == PairTable::kNone) {
+    far = make_rest(place);
+    return;
+  }
+  go_below(place, far);
+  __builtin_prefetch(&nodes_[place.next]);
 }
 
 // One look at one child: it is the one, or the next is looked at in the next turn, or it is made.
+// Nodes that were made at once lie side by side: along those it goes on.
 inline void StackTree::step(Place& place) {
+  if (place.step == kMostSiblings) {
+    step_far(place);
+    return;
+  }
   if (place.next == 0) {
     step_beyond(place);
     return;
   }
-  const Node& child = nodes_[place.next];
-  if (child.frame == *place.frame) {
+  while (nodes_[place.next].frame == *place.frame) {
     go_below(place, place.next);
-    return;
+    if (place.frame == place.end) return;
+    if (place.next != place.node + 1 || place.next % kNodesOfLine == 0) {
+      __builtin_prefetch(&nodes_[place.next]);
+      return;
+    }
   }
   if (++place.step == kMostSiblings) {
-    uint32_t& far = far_(place.node, *place.frame);
-    if (far == PairTable::kNone) far = make(place.node, *place.frame);
-    go_below(place, far);
+    far_.prefetch(place.node, *place.frame);
     return;
   }
   place.last = place.next;
-  place.next = child.next_sibling;
+  place.next = nodes_[place.next].next_sibling;
   __builtin_prefetch(&nodes_[place.next]);
 }
 

@@ -2,7 +2,8 @@
 //
 // A recording has millions of nodes, far more than caches hold: a walk waits for memory at each
 // step. So stacks are added in batches, a step of each in turn, and the node that a stack needs
-// next is fetched while the others take their steps.
+// next is fetched while the others take their steps. What of a stack is new is made at once, as one
+// run of nodes, so that most walks go along runs.
 #pragma once
 
 #include <array>
@@ -10,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "base/large_pages.h"
 #include "base/pair_table.h"
+#include "profile/growing_array.h"
 #include "profile/profile.h"
 
 namespace jitscope {
@@ -27,14 +28,18 @@ class StackTree {
     StackId node = kRootStack;
   };
 
+  StackTree() { nodes_.push_back({}); }
   // All stacks of the batch; equal ones get the same node.
   void add(std::span<Walk> walks);
+  // Fetches the node that a walk begins at soon.
+  void prefetch(StackId start) const { __builtin_prefetch(&nodes_[start]); }
   [[nodiscard]] size_t size() const { return nodes_.size(); }
   [[nodiscard]] std::vector<StackNode> take();
 
  private:
+  static constexpr size_t kNodesOfLine = 4;
   // Children beyond so many are found by hash.
-  static constexpr unsigned kMostSiblings = 8;
+  static constexpr unsigned kMostSiblings = 4;
   struct Node {
     FrameId frame = 0;
     StackId parent = kRootStack;
@@ -45,8 +50,8 @@ class StackTree {
   struct Place {
     StackId node = kRootStack;
     uint32_t next = 0;
-    uint32_t last = 0;  // the sibling before `next`
-    unsigned step = 0;
+    uint32_t last = 0;               // the sibling before `next`
+    unsigned step = 0;               // how many children were looked at
     const FrameId* frame = nullptr;  // the next one
     const FrameId* end = nullptr;
     StackId* path = nullptr;
@@ -54,9 +59,10 @@ class StackTree {
   void go_below(Place& place, StackId node);
   void step(Place& place);
   void step_beyond(Place& place);
-  StackId make(StackId parent, FrameId frame);
+  void step_far(Place& place);
+  StackId make_rest(Place& place);
 
-  LargeVector<Node> nodes_{Node{}};
+  GrowingArray<Node> nodes_;
   PairTable far_;
 };
 

@@ -7,26 +7,11 @@
 #include <cstring>
 #include <utility>
 
+#include "profile/frame_name.h"
 #include "render/json.h"
 
 namespace jitscope {
 namespace {
-
-// A name must not look like the end of a line or of a frame.
-void append_name(std::string& out, std::string_view name) {
-  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
-  if (std::ranges::none_of(name, control)) {
-    out += name;
-    return;
-  }
-  for (const char c : name) {
-    if (control(c)) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-}
 
 void append_hex(std::string& out, uint64_t value, size_t width) {
   std::array<char, 16> digits{};
@@ -91,11 +76,7 @@ char* ScriptText::reserve(size_t bytes) {
 const std::string& ScriptText::name_text(FrameId id, const Frame& frame) {
   if (names_.size() <= id) names_.resize(std::max<size_t>(id + 1, frames_.all().size()));
   std::string& text = names_[id];
-  if (text.empty()) {
-    const bool jit = frame.kind == FrameKind::jit || frame.kind == FrameKind::runtime ||
-                     frame.kind == FrameKind::interpreted;
-    append_name(text, frame.method.empty() ? "[unknown]" : jit ? frame.raw : frame.method);
-  }
+  if (text.empty()) text = symbol_text(frame);
   return text;
 }
 
@@ -117,11 +98,12 @@ void ScriptText::make_text(LocationId id) {
       if (frame.ambiguous) text += '?';
     }
     text += " (";
-    append_name(text, inlined ? "inlined" : std::string_view(session_.resolver().dso(location)));
+    append_on_one_line(text,
+                       inlined ? "inlined" : std::string_view(session_.resolver().dso(location)));
     text += ")\n";
     if (options_.lines && !frame.file.empty()) {
       text += "  ";
-      append_name(text, frame.file);
+      append_on_one_line(text, frame.file);
       text += fmt::format(":{}\n", frame.line);
     }
   };
@@ -145,7 +127,7 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
     }
   }
   line_.clear();
-  append_name(line_, resolved.thread.comm.empty() ? ":-1" : resolved.thread.comm);
+  append_on_one_line(line_, resolved.thread.comm.empty() ? ":-1" : resolved.thread.comm);
   if (!resolved.callchain && line_.size() < 16) line_.insert(0, 16 - line_.size(), ' ');
   if (sample.event < events.size() && (sample.event != event_ || sample.period != period_)) {
     event_ = sample.event;
@@ -188,7 +170,7 @@ void ScriptText::begin_stack(const ResolvedSample& sample) {
     sample.thread.slot = static_cast<uint32_t>(last_.size());
     last_.emplace_back();
   }
-  if (texts_.size() < session_.location_count()) texts_.resize(session_.location_count());
+  texts_.grow_to(session_.location_count());
   pending_ = true;
   slot_ = sample.thread.slot;
   shared_frames_ = std::min(sample.shared, last_[slot_].sizes.size() - 1);
@@ -268,7 +250,7 @@ bool ScriptText::append(const ResolvedSample& sample) {
 
 // Behind the head, without the tab.
 void ScriptText::append_leaf(LocationId id) {
-  if (texts_.size() <= id) texts_.resize(session_.location_count());
+  texts_.grow_to(session_.location_count());
   if (texts_[id].length == 0) make_text(id);
   const Text& made = texts_[id];
   const std::string_view text = made.length <= Text::kRoom

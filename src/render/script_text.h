@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/large_pages.h"
+#include "profile/growing_array.h"
 #include "profile/session.h"
 
 namespace jitscope {
@@ -69,7 +69,7 @@ class ScriptText {
   const FrameTable& frames_;
   ScriptOptions options_;
   Write write_;
-  LargeVector<Text> texts_;  // by location
+  GrowingArray<Text> texts_;  // by location
   std::unordered_map<LocationId, std::string> long_texts_;
   std::vector<std::string> names_;  // of frames, as shown; "" not made yet
   // The last sample's stack, whose lines are still to come.

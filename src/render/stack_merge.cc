@@ -76,6 +76,16 @@ MergedStacks merge_stacks(std::span<const StackNode> nodes, std::span<const uint
     while (true) {
       const auto index = static_cast<uint32_t>(merged.nodes.size());
       merged.nodes.push_back({now.parent, now.key, now.depth});
+      if (members.size() == now.first_member + 1) {  // most nodes: one stack, with one below it
+        StackId& stack = members.back();
+        const uint32_t child = links[stack].first_child;
+        if (child != kNoNode && links[child].next_sibling == kNoNode) {
+          merged.node[stack] = index;
+          stack = child;
+          now = {index, links[child].key, now.depth + 1, now.first_member};
+          continue;
+        }
+      }
       below.clear();
       for (size_t i = now.first_member; i < members.size(); ++i) {
         merged.node[members[i]] = index;
@@ -86,7 +96,7 @@ MergedStacks merge_stacks(std::span<const StackNode> nodes, std::span<const uint
       }
       members.resize(now.first_member);
       if (below.empty()) break;
-      if (below.size() == 1) {  // most nodes: no need to go by way of `work`
+      if (below.size() == 1) {  // no need to go by way of `work`
         members.push_back(below[0].second);
         now = {index, below[0].first, now.depth + 1, now.first_member};
         continue;

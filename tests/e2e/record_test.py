@@ -1,7 +1,7 @@
 """`jitscope record`: perf reads the recording, nothing is missing in it, and the folder beside it names the
 JIT code of runtimes that were started without any flag, also when they are gone.
 
-The jitdump files are read here by a parser of its own (the format's, and jitscope's SINCE and GONE)."""
+The jitdump files are read here by a parser of its own (the format's, and jitscope's SINCE, GONE and SCOPES)."""
 
 import collections
 import os
@@ -15,9 +15,10 @@ import subprocess
 
 import harness
 from harness import Run, Skip, check, equal, jitscope, wait_for
+from lines import line_of, start_lines
 from runtimes import java_command, jdks, node, start_java, start_node
 
-LOAD, CLOSE, SINCE, GONE = 0, 3, 0x6A730001, 0x6A730002
+LOAD, DEBUG, CLOSE, UNWIND, SINCE, GONE, SCOPES = 0, 2, 3, 4, 0x6A730001, 0x6A730002, 0x6A730003
 SECONDS = "2"
 Body = collections.namedtuple("Body", "kind time since address size name code")
 
@@ -54,6 +55,8 @@ def read_dump(path, growing=False):
             since = struct.unpack_from("<Q", data, at + 24)[0]
         elif kind == GONE:
             bodies.append(Body("gone", time, time, *struct.unpack_from("<QQ", data, at + 16), "", b""))
+        elif kind in (DEBUG, UNWIND, SCOPES):
+            pass  # of the next LOAD
         else:
             equal(kind, CLOSE, f"{path}: kind of record")
         at += size
@@ -307,6 +310,34 @@ def test_what_cannot_be_recorded():
     check(os.path.exists("/dev/null"), "/dev/null")
 
 
+def test_inlined():
+    """Methods that C2 inlined have frames of their own in profiles, with their lines."""
+    for major, java in jdks().items():
+        folder = harness.scratch()
+        with start_lines(java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints",
+                         "-XX:+PreserveFramePointer") as target:
+            target.send("run 2500")
+            jitscope("record", "-p", target.pid, "--duration", "1.5", "-o", folder / "perf.data")
+            target.expect("run ")
+        jitscope("flame", "-i", folder / "perf.data", "-o", folder / "out.folded")
+        leaves = collections.Counter()
+        for line in (folder / "out.folded").read_text().splitlines():
+            stack, _, count = line.rpartition(" ")
+            found = re.search(r"Lines\.nest\(int\)_\[j\];Lines\.both\(int\)_\[i\];(Lines\.\w+)\(int\)(_\[[ij]\])",
+                              stack)
+            if found:
+                leaves[found[1] + found[2]] += int(count)
+        whole = sum(leaves.values())
+        check(whole > 100, f"JDK {major}: samples below the inlined `both`: {leaves}")
+        equal(set(leaves), {"Lines.near_[i]", "Lines.far_[j]"}, f"JDK {major}: what `both` ran")
+        check(min(leaves.values()) > whole / 5, f"JDK {major}: both took time: {leaves}")
+        lines = set(re.findall(r"Lines\.near\(int\) \(inlined\)\n\s+Lines\.java:(\d+)",
+                               "\n".join(jitscope("script", "-i", folder / "perf.data", "--lines").out)))
+        equal(lines, {str(line_of("near"))}, f"JDK {major}: lines of an inlined method")
+        bare = jitscope("script", "-i", folder / "perf.data", "--no-inline").out
+        check(not any("(inlined)" in line for line in bare), "--no-inline")
+
+
 harness.main(test_java_that_is_gone, test_java_under_a_command, test_java_that_frees_code, test_node_with_a_map,
              test_node_with_its_own_dump, test_killed_recorder, test_names_of_kernel_and_libraries,
-             test_whole_machine, test_options, test_what_cannot_be_recorded)
+             test_whole_machine, test_options, test_what_cannot_be_recorded, test_inlined)

@@ -1,0 +1,362 @@
+#include "profile/injector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "formats/perfdata/format.h"
+#include "profile/jit_sources.h"
+
+namespace jitscope {
+namespace {
+
+using perfdata::RecordType;
+
+// perf sorts what lies between two rounds.
+constexpr uint64_t kRoundBytes = 4U << 20U;
+constexpr uint64_t kKernelHalf = uint64_t{1} << 63U;
+constexpr uint32_t kReadExecute = 5;         // PROT_READ | PROT_EXEC
+constexpr uint32_t kPrivate = 2;             // MAP_PRIVATE
+constexpr unsigned kInstructionPointer = 8;  // PERF_REG_X86_IP
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool any_user_stack(const perfdata::Header& header) {
+  return std::ranges::any_of(header.events, [](const perfdata::EventInfo& event) {
+    return (event.sample_type & perfdata::sample_bit::kStackUser) != 0;
+  });
+}
+
+// What has no place in a file, or what is written anew.
+bool is_dropped(RecordType type) {
+  switch (type) {
+    case RecordType::header_attr:
+    case RecordType::header_feature:
+    case RecordType::header_event_type:
+    case RecordType::tracing_data:
+    case RecordType::finished_round:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Injector::Injector(Session& session, InjectOutput& output, const InjectOptions& options)
+    : session_(session),
+      output_(output),
+      options_(options),
+      writer_(output),
+      plan_(any_user_stack(session.header())) {}
+
+bool Injector::fail_with(Status status) {
+  if (status_) status_ = std::move(status);
+  return false;
+}
+
+// From the attributes that are known but not written. perf wants them to have one length.
+std::vector<perfdata::Attribute> Injector::attributes(size_t from) const {
+  constexpr size_t size_field = 4;
+  std::vector<perfdata::Attribute> result;
+  const auto& events = session_.header().events;
+  for (size_t i = from; i < events.size(); ++i) {
+    perfdata::Attribute attribute;
+    attribute.attr = events[i].raw;
+    attribute.attr.resize(attr_bytes_);
+    const auto size = static_cast<uint32_t>(attr_bytes_);
+    std::memcpy(attribute.attr.data() + size_field, &size, sizeof(size));
+    attribute.ids = events[i].ids;
+    result.push_back(std::move(attribute));
+  }
+  return result;
+}
+
+bool Injector::begin() {
+  if (begun_) return true;
+  const auto& events = session_.header().events;
+  if (events.empty()) {
+    return fail_with(fail(ErrorKind::damaged, "the recording has records but no event attributes"));
+  }
+  for (const perfdata::EventInfo& event : events) {
+    attr_bytes_ = std::max(attr_bytes_, (event.raw.size() + 7) / 8 * 8);
+  }
+  tables_ = any_user_stack(session_.header());
+  plan_ = InjectPlan(tables_);
+  if (auto begun = writer_.begin(attributes(0)); !begun) return fail_with(std::move(begun));
+  attributes_ = events.size();
+  begun_ = true;
+  if (auto written = writer_.records(std::exchange(early_, {})); !written) {
+    return fail_with(std::move(written));
+  }
+  return true;
+}
+
+bool Injector::write(std::span<const std::byte> bytes) {
+  if (writer_.data_bytes() - round_ >= kRoundBytes) {
+    round_ = writer_.data_bytes();
+    if (auto written = writer_.finished_round(); !written) return fail_with(std::move(written));
+  }
+  if (auto written = writer_.records(bytes); !written) return fail_with(std::move(written));
+  return true;
+}
+
+bool Injector::on_record(const perfdata::Record& record) {
+  ++summary_.records;
+  const RecordType type = record.head.type;
+  if (type == RecordType::auxtrace || type == RecordType::auxtrace_info) {
+    return fail_with(fail(ErrorKind::not_possible,
+                          "holds hardware traces (AUX area), which are not rewritten", {},
+                          "decode them first: perf inject --itrace"));
+  }
+  if (is_dropped(type)) return true;
+  if (static_cast<uint32_t>(type) >= static_cast<uint32_t>(RecordType::header_attr)) {
+    if (begun_ || !session_.header().pipe) return begin() && write(record.head.bytes);
+    // Of a pipe: attributes may follow.
+    early_ += text_of(record.head.bytes);
+    return true;
+  }
+  if (!begin()) return false;
+  views_.apply(record);
+  if (const auto* mmap = std::get_if<perfdata::Mmap>(&record.body)) {
+    return write_mmap(record, *mmap);
+  }
+  return write(record.head.bytes);
+}
+
+// A JIT's memory that grows, or is made writable and executable again, is told as one mapping of
+// all that there is now. The code that lay there is still there: what is not new of the mapping is
+// left out where it would hide code of ours.
+void Injector::before_record(const perfdata::Record& record) {
+  whole_ = true;
+  const auto* mmap = std::get_if<perfdata::Mmap>(&record.body);
+  if (mmap == nullptr || mmap->kernel || mmap->guest) return;
+  const uint64_t end = mmap->start + mmap->length;
+  const PerfView* view = views_.find(mmap->pid);
+  if (view == nullptr || end <= mmap->start || !view->any(mmap->start, end)) return;
+  whole_ = false;
+  fresh_.clear();
+  const MappedRange now = session_.processes().range_of(record.head, *mmap);
+  uint64_t next = mmap->start;
+  session_.processes().process(mmap->pid)->space.for_each([&](const MappedRange& before) {
+    if (before.end <= next || before.start >= end || !AddressSpace::continues(now, before)) return;
+    if (before.start > next) fresh_.emplace_back(next, before.start);
+    next = std::min(before.end, end);
+  });
+  if (next < end) fresh_.emplace_back(next, end);
+  whole_ = fresh_.size() == 1 && fresh_.front().first == mmap->start;
+  whole_ = whole_ && fresh_.front().second == end;
+}
+
+bool Injector::write_mmap(const perfdata::Record& record, const perfdata::Mmap& mmap) {
+  if (!mmap.kernel && !mmap.guest) {
+    plan_.mapped(mmap.start, mmap.start + mmap.length);
+    PerfView* view = views_.find(mmap.pid);
+    if (whole_) fresh_.assign(1, {mmap.start, mmap.start + mmap.length});
+    for (const auto& [start, end] : fresh_) {
+      if (view != nullptr && end > start) view->cover(start, end);
+    }
+  }
+  if (whole_) return write(record.head.bytes);
+  for (const auto& [start, end] : fresh_) {
+    out_ = text_of(record.head.bytes);
+    const auto put = [this](size_t at, uint64_t value) {
+      std::memcpy(out_.data() + at, &value, sizeof(value));
+    };
+    put(perfdata::kMmapStart, start);
+    put(perfdata::kMmapLength, end - start);
+    put(perfdata::kMmapOffset, mmap.page_offset + (start - mmap.start));
+    if (!write(std::as_bytes(std::span(out_)))) return false;
+  }
+  return true;
+}
+
+Injector::Last& Injector::last_of(const ResolvedSample& resolved) {
+  uint32_t& slot = resolved.thread.slot;
+  if (slot >= last_.size()) {
+    slot = static_cast<uint32_t>(last_.size());
+    last_.emplace_back();
+  }
+  Last& last = last_[slot];
+  if (last.view == nullptr || last.epoch != views_.epoch()) {
+    last.view = &views_.of(resolved.sample.head.pid);
+    last.epoch = views_.epoch();
+    last.changed = 0;
+  }
+  return last;
+}
+
+bool Injector::on_sample(const ResolvedSample& resolved) {
+  ++summary_.records;
+  ++summary_.samples;
+  if (!begin()) return false;
+  Last& last = last_of(resolved);
+  PerfView& view = *last.view;
+  if (known_.size() < session_.location_count()) known_.resize(session_.location_count());
+  const size_t from = last.changed == view.changed() ? resolved.shared : 0;
+  // What is shown for one may hide another: once more, until nothing has changed.
+  constexpr int most_rounds = 3;
+  for (int round = 0; round < most_rounds; ++round) {
+    const uint64_t before = view.changed();
+    for (size_t i = round == 0 ? from : 0; i < resolved.stack.size(); ++i) {
+      check(resolved.stack[i], resolved, view);
+    }
+    if (tables_) check_stack_words(resolved, view);
+    if (view.changed() == before) break;
+  }
+  // The view may be at another place by now only when records came in between.
+  last_[resolved.thread.slot].changed = view.changed();
+  if (!resolved.stack.empty()) {
+    const Known::Kind kind = known_[resolved.stack.back()].kind;
+    if (kind == Known::Kind::jit) ++summary_.jit_samples;
+    if (kind == Known::Kind::nameless) ++summary_.nameless;
+  }
+  return status_.has_value() && write(resolved.sample.head.bytes);
+}
+
+void Injector::classify(LocationId id, Known& known, const ResolvedSample& resolved) {
+  const Location location = session_.location(id);
+  const AddressRange& range = session_.span(id).range;
+  const Resolver& resolver = session_.resolver();
+  const Frame& frame = resolver.frames()[location.frame];
+  if (range.low >= kKernelHalf || range.high == UINT64_MAX) {
+    known.kind = Known::Kind::elsewhere;
+  } else if (location.jit != 0 && !frame.method.empty()) {
+    known.kind = Known::Kind::jit;
+    known.code =
+        plan_.need(location.jit, resolver.jit_code(location.jit), resolved.sample.head.pid);
+  } else {
+    known.kind = frame.dso == "[jit]"       ? Known::Kind::nameless
+                 : frame.dso == "[unknown]" ? Known::Kind::unmapped
+                                            : Known::Kind::native;
+  }
+}
+
+void Injector::check(LocationId id, const ResolvedSample& resolved, PerfView& view) {
+  Known& known = known_[id];
+  if (known.kind == Known::Kind::unseen) classify(id, known, resolved);
+  if (known.kind == Known::Kind::elsewhere) return;
+  if (known.kind == Known::Kind::jit) {
+    if (known.stamp == view.lost()) return;
+    show(id, known.code, resolved, view);
+    known.stamp = view.lost();
+  } else {
+    if (known.stamp == view.changed()) return;
+    if (known.kind == Known::Kind::native) {
+      const AddressRange& range = session_.span(id).range;
+      if (!view.may_hide_file(range.low, range.high)) return;
+    }
+    hide(id, resolved, view);
+    known.stamp = view.changed();
+  }
+}
+
+void Injector::check_stack_words(const ResolvedSample& resolved, PerfView& view) {
+  const perfdata::Sample& sample = resolved.sample;
+  const auto check_address = [&](uint64_t address, bool caller) {
+    const LocationId id = session_.locate_more(resolved.thread, address, caller, sample.head.time);
+    if (known_.size() <= id) known_.resize(session_.location_count());
+    Known& known = known_[id];
+    if (known.kind == Known::Kind::unseen) classify(id, known, resolved);
+    if (known.kind == Known::Kind::jit) check(id, resolved, view);
+  };
+  if ((sample.user_regs_mask >> kInstructionPointer & 1U) != 0) {
+    const uint64_t below = sample.user_regs_mask & ((uint64_t{1} << kInstructionPointer) - 1);
+    const auto index = static_cast<size_t>(std::popcount(below));
+    if (index < sample.user_regs.size()) check_address(sample.user_regs[index], false);
+  }
+  if (sample.user_stack.empty()) return;
+  words_.prepare(*resolved.thread.process);
+  words_.for_each(sample.user_stack, [&](uint64_t word) { check_address(word, true); });
+}
+
+void Injector::show(LocationId id, uint32_t code, const ResolvedSample& resolved, PerfView& view) {
+  const AddressRange range = session_.span(id).range;
+  const PlannedCode& planned = plan_.code(code);
+  uint64_t start = planned.start;
+  uint64_t end = planned.start + planned.size;
+  if (range.low < start || range.low >= end) return;
+  const uint64_t high = std::min(range.high, end - 1);
+  if (view.shows(range.low, high, code)) return;
+  // The whole body, as far as it lies in what the process has mapped there.
+  const MappedRange* mapping = resolved.thread.process->space.at(range.low);
+  start = std::max(start, mapping != nullptr ? mapping->start : range.low);
+  end = std::min(end, mapping != nullptr ? mapping->end : high + 1);
+  if (tables_ && !view.has_tables(planned.image)) add_tables(planned.image, resolved, view);
+  perfdata::Mmap mmap;
+  mmap.start = start;
+  mmap.length = end - start;
+  mmap.path = image_file(planned.image, *resolved.thread.process).path;
+  patches_.push_back({writer_.file_bytes(), start - planned.start, code, Patch::Kind::code});
+  write_mapping(resolved, mmap);
+  view.show(start, end, code, mapping == nullptr || !mapping->memory);
+}
+
+// No name is better than a wrong one: what was there before is there again.
+void Injector::hide(LocationId id, const ResolvedSample& resolved, PerfView& view) {
+  const AddressRange range = session_.span(id).range;
+  for (const auto& [start, piece] : view.pieces(range.low, range.high)) {
+    const MappedRange* mapping = resolved.thread.process->space.at(start);
+    perfdata::Mmap mmap;
+    mmap.start = start;
+    mmap.length = piece.end - start;
+    mmap.path = "//anon";
+    if (mapping != nullptr) {
+      const MappedFileInfo& file = session_.files().info(mapping->file);
+      if (!file.path.empty()) mmap.path = file.path;
+      mmap.page_offset = mapping->page_offset + (start - mapping->start);
+    }
+    write_mapping(resolved, mmap);
+    view.cover(start, piece.end);
+  }
+}
+
+void Injector::add_tables(uint32_t image, const ResolvedSample& resolved, PerfView& view) {
+  perfdata::Mmap mmap;
+  mmap.path = image_file(image, *resolved.thread.process).path;
+  patches_.push_back({writer_.file_bytes(), 0, image, Patch::Kind::anchor});
+  write_mapping(resolved, mmap);
+  patches_.push_back({writer_.file_bytes(), 0, image, Patch::Kind::tables});
+  write_mapping(resolved, mmap);
+  view.set_tables(image);
+}
+
+void Injector::write_mapping(const ResolvedSample& resolved, perfdata::Mmap mmap) {
+  const perfdata::Sample& sample = resolved.sample;
+  const auto& events = session_.header().events;
+  const perfdata::EventInfo& event = events[std::min<size_t>(sample.event, events.size() - 1)];
+  // The maps that perf will look into are those of the sample's thread.
+  mmap.pid = sample.head.pid;
+  mmap.tid = sample.head.tid;
+  perfdata::RecordHead head = sample.head;
+  head.misc = perfdata::kMiscUser;
+  out_.clear();
+  const perfdata::RecordBuilder builder(event.sample_type, event.sample_id_all);
+  builder.mmap2(out_, head, mmap, kReadExecute, kPrivate);
+  ++summary_.mappings;
+  if (auto written = writer_.records(out_); !written) fail_with(std::move(written));
+}
+
+const InjectImageFile& Injector::image_file(uint32_t image, const ProcessLife& life) {
+  if (files_.size() <= image) files_.resize(image + size_t{1});
+  InjectImageFile& file = files_[image];
+  if (!file.path.empty()) return file;
+  const PlannedImage& planned = plan_.images()[image];
+  const std::string more = planned.number > 1 ? fmt::format("-{}", planned.number) : "";
+  auto created = output_.new_image(fmt::format("jit-{}{}.so", planned.pid, more));
+  if (!created) {
+    fail_with(fail(std::move(created.error())));
+    return file;
+  }
+  file.path = std::move(created->path);
+  file.fd = std::move(created->fd);
+  file.title = fmt::format("{} (pid {})", life.comm, planned.pid);
+  return file;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,108 @@
+// Injector: takes a recording in the order of time and writes it again, with a mapping before each
+// sample for which perf would see something else than the body that lay there (inject.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/perfdata/record_builder.h"
+#include "formats/perfdata/writer.h"
+#include "profile/inject.h"
+#include "profile/inject_images.h"
+#include "profile/inject_output.h"
+#include "profile/inject_plan.h"
+#include "profile/inject_stack.h"
+#include "profile/inject_view.h"
+#include "profile/session.h"
+
+namespace jitscope {
+
+class Injector final : public SampleConsumer {
+ public:
+  Injector(Session& session, InjectOutput& output, const InjectOptions& options);
+
+  bool on_sample(const ResolvedSample& resolved) override;
+  void before_record(const perfdata::Record& record) override;
+  bool on_record(const perfdata::Record& record) override;
+  // All addresses of a body are one: what matters is where it lies.
+  [[nodiscard]] bool wants_addresses() const override { return false; }
+
+  // When all is read: images, places, features.
+  Result<InjectSummary> finish();
+  // Why on_sample() or on_record() ended the reading.
+  [[nodiscard]] const Status& status() const { return status_; }
+
+ private:
+  // What is known of a location.
+  struct Known {
+    // elsewhere: in no process. native: in a mapped file. unmapped: nobody knows.
+    enum class Kind : uint8_t { unseen, elsewhere, native, unmapped, nameless, jit };
+    uint64_t stamp = 0;  // state of a view for which it was found right
+    uint32_t code = PerfView::kNoCode;
+    Kind kind = Kind::unseen;
+  };
+  // Of a thread's last sample.
+  struct Last {
+    PerfView* view = nullptr;
+    uint64_t epoch = 0;
+    uint64_t changed = 0;
+  };
+  // A mapping whose place is not known yet.
+  struct Patch {
+    enum class Kind : uint8_t { code, anchor, tables };
+    uint64_t offset = 0;  // of the record in the output
+    uint64_t delta = 0;   // from the start of the body
+    uint32_t number = 0;  // of the code or the image
+    Kind kind = Kind::code;
+  };
+
+  bool begin();
+  [[nodiscard]] std::vector<perfdata::Attribute> attributes(size_t from) const;
+  bool write(std::span<const std::byte> bytes);
+  bool write_mmap(const perfdata::Record& record, const perfdata::Mmap& mmap);
+  bool fail_with(Status status);
+
+  Last& last_of(const ResolvedSample& resolved);
+  void check(LocationId id, const ResolvedSample& resolved, PerfView& view);
+  void classify(LocationId id, Known& known, const ResolvedSample& resolved);
+  void check_stack_words(const ResolvedSample& resolved, PerfView& view);
+  void show(LocationId id, uint32_t code, const ResolvedSample& resolved, PerfView& view);
+  void hide(LocationId id, const ResolvedSample& resolved, PerfView& view);
+  void add_tables(uint32_t image, const ResolvedSample& resolved, PerfView& view);
+  // Before the sample.
+  void write_mapping(const ResolvedSample& resolved, perfdata::Mmap mmap);
+  const InjectImageFile& image_file(uint32_t image, const ProcessLife& life);
+
+  Status patch(const std::vector<WrittenImage>& images);
+  void set_features(const std::vector<WrittenImage>& images);
+  void tell(const std::vector<WrittenImage>& images);
+
+  Session& session_;
+  InjectOutput& output_;
+  const InjectOptions& options_;
+  perfdata::Writer writer_;
+  bool begun_ = false;
+  size_t attributes_ = 0;  // written
+  size_t attr_bytes_ = 0;
+  std::string early_;    // records that came before all attributes were known
+  uint64_t round_ = 0;   // data bytes at the last round's end
+  bool tables_ = false;  // some event records user stacks
+  std::string out_;      // the record that is being made
+  Status status_;
+
+  PerfViews views_;
+  InjectPlan plan_;
+  StackWords words_;
+  std::vector<Known> known_;            // by location
+  std::vector<Last> last_;              // by ThreadState::slot
+  std::vector<InjectImageFile> files_;  // by image
+  std::vector<Patch> patches_;
+  // Of the present MMAP record: what of it is new, (start, end); all of it when whole_.
+  std::vector<std::pair<uint64_t, uint64_t>> fresh_;
+  bool whole_ = true;
+  InjectSummary summary_;
+};
+
+}  // namespace jitscope
