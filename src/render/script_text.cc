@@ -146,7 +146,8 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
   char* to = reserve(line_.size() + event_text_.size() + numbers);
   to = put(to, line_);
   *to++ = ' ';
-  to = put_decimal(to, sample.head.tid, 5);
+  // A thread that is ending has no number any more.
+  to = sample.head.tid == UINT32_MAX ? put(to, "   -1") : put_decimal(to, sample.head.tid, 5);
   *to++ = ' ';
   if (sample.head.cpu != UINT32_MAX) {
     *to++ = '[';
