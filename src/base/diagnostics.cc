@@ -31,4 +31,8 @@ std::vector<Diagnostics::Entry> Diagnostics::take_new() {
   return result;
 }
 
+std::string to_string(const Diagnostics::Entry& entry) {
+  return std::to_string(entry.count) + "x " + entry.kind + " (first: " + entry.first + ")";
+}
+
 }  // namespace jitscope

@@ -37,4 +37,7 @@ class Diagnostics {
   std::map<std::string, Slot, std::less<>> entries_;
 };
 
+// "3x perf map line without a size (first: /tmp/perf-12.map:7)".
+[[nodiscard]] std::string to_string(const Diagnostics::Entry& entry);
+
 }  // namespace jitscope

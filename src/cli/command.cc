@@ -5,8 +5,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 
 #include "render/json.h"
@@ -21,6 +23,13 @@ void on_interrupt(int /*signal*/) {
 }
 
 }  // namespace
+
+std::string check_seconds(const std::string& text) {
+  double seconds = 0;
+  const bool fine = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) &&
+                    seconds > 0 && seconds < 1e9;
+  return fine ? std::string() : "wants a number of seconds above 0, not " + text;
+}
 
 int report_error(const Error& error) {
   // Names of strangers may be in it.

@@ -30,6 +30,9 @@ void add_agent_command(CLI::App& app, int& status);
 void add_map_command(CLI::App& app, int& status);
 void add_image_command(CLI::App& app, int& status);
 
+// For CLI11's check(): "" for a number of seconds above 0, else what is wrong.
+std::string check_seconds(const std::string& text);
+
 // "jitscope: ..." on standard error, with the hint on a line of its own; the exit status.
 int report_error(const Error& error);
 void report_note(std::string_view text);

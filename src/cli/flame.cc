@@ -94,7 +94,7 @@ Result<Loaded> load_folded(const std::string& path) {
   Loaded loaded;
   JITSCOPE_ASSIGN(loaded.profile, read_folded(*source, diagnostics, {.first_is_comm = true}));
   for (const Diagnostics::Entry& entry : diagnostics.entries()) {
-    report_note(fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
+    report_note(to_string(entry));
   }
   return loaded;
 }

@@ -12,6 +12,7 @@
 #include "profile/image_build.h"
 #include "profile/image_store.h"
 #include "render/json.h"
+#include "symbolize/elf_image.h"
 
 namespace jitscope {
 namespace {
@@ -35,16 +36,10 @@ struct StoreCommand {
   bool json = false;
 };
 
-std::string hex(const std::vector<std::byte>& bytes) {
-  std::string out;
-  for (const std::byte byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return out;
-}
-
 std::string built_json(const BuiltImage& image, const ImageBuild& build) {
   JsonObject line("image");
   line.text("path", image.path)
-      .text("build_id", hex(image.summary.build_id))
+      .text("build_id", build_id_text(image.summary.build_id))
       .text("source", build.source)
       .number("bodies", image.summary.bodies)
       .number("symbols", image.summary.symbols)
@@ -59,7 +54,7 @@ void report_built(const ImageBuild& build, const BuildCommand& command) {
       write_out(built_json(image, build));
     } else {
       write_out(fmt::format("{}  {}  {} bodies, {} symbols\n", printable(image.path),
-                            hex(image.summary.build_id), image.summary.bodies,
+                            build_id_text(image.summary.build_id), image.summary.bodies,
                             image.summary.symbols));
     }
   }

@@ -7,8 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <ctime>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -48,21 +46,15 @@ struct MapCommand {
   SourceOptions source;
 };
 
-uint64_t cpu_ns() {
-  timespec time = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(time.tv_nsec);
-}
-
 class Pacer {
  public:
   explicit Pacer(double duration)
       : deadline_(duration > 0 ? monotonic_ns() + static_cast<uint64_t>(duration * 1e9)
                                : UINT64_MAX) {}
-  void begin() { before_ = cpu_ns(); }
+  void begin() { before_ = process_cpu_ns(); }
   // Until the next look, or the end; false at the end.
   bool wait() {
-    const uint64_t cost = std::exchange(first_, false) ? 0 : cpu_ns() - before_;
+    const uint64_t cost = std::exchange(first_, false) ? 0 : process_cpu_ns() - before_;
     const uint64_t pause = std::clamp(cost * kCostFactor, kShortestPause, kLongestPause);
     const uint64_t until = std::min(monotonic_ns() + pause, deadline_);
     while (interrupts() == 0 && monotonic_ns() < until) {
@@ -103,14 +95,10 @@ LiveMapOptions map_options(const MapCommand& command) {
 
 // Whether the output is the very file that the source reads (by whatever path).
 bool is_own_map(const CodeSource& source, const std::string& output) {
-  constexpr std::string_view kBefore = "perf map ";
-  const std::string described = source.describe();
-  if (source.kind() != SourceKind::perf_map || !described.starts_with(kBefore)) return false;
   struct stat read = {};
   struct stat written = {};
-  return ::stat(described.substr(kBefore.size()).c_str(), &read) == 0 &&
-         ::stat(output.c_str(), &written) == 0 && read.st_dev == written.st_dev &&
-         read.st_ino == written.st_ino;
+  return ::stat(source.map_file().c_str(), &read) == 0 && ::stat(output.c_str(), &written) == 0 &&
+         read.st_dev == written.st_dev && read.st_ino == written.st_ino;
 }
 
 void report_map(const LiveMap& map, const std::string& output, const std::string& source) {
@@ -265,12 +253,7 @@ void add_map_command(CLI::App& app, int& status) {
   }
   command->add_option("--duration", options->duration, "End --follow after this many seconds")
       ->needs(follow)
-      ->check([](const std::string& text) {
-        double seconds = 0;
-        const bool fine = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) &&
-                          seconds > 0 && seconds < 1e9;
-        return fine ? std::string() : "wants a number of seconds above 0, not " + text;
-      });
+      ->check(check_seconds);
   command->add_flag("--force", options->source.force,
                     "Read a perf map in spite of its owner, and replace a file of another user");
   command->callback([options, &status] {

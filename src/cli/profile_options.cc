@@ -125,7 +125,7 @@ void report_session(const Session& session) {
     report_note(unread);
   }
   for (const Diagnostics::Entry& entry : session.diagnostics().entries()) {
-    report_note(fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
+    report_note(to_string(entry));
   }
   for (const std::string& note : session.sources().notes) report_note(note);
   if (session.lost() != 0) {

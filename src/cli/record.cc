@@ -7,7 +7,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <memory>
 #include <utility>
@@ -190,12 +189,7 @@ void add_record_command(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1'000'000));
   command->add_option("-o,--output", options->options.output, "File (default perf.data)");
   command->add_option("--duration", options->options.seconds, "End after this many seconds")
-      ->check([](const std::string& text) {
-        double seconds = 0;
-        const bool fine = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) &&
-                          seconds > 0 && seconds < 1e9;
-        return fine ? std::string() : "wants a number of seconds above 0, not " + text;
-      });
+      ->check(check_seconds);
   command->add_option("-e,--event", options->event, "cycles, cpu-clock (default: cycles if any)")
       ->check(CLI::IsMember({"auto", "cycles", "cpu-clock"}));
   CLI::Option* stacks = command->add_flag("-g", options->stacks, "With stacks, as by default");

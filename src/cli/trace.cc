@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <utility>
 
 #include "base/clock.h"
@@ -188,12 +187,7 @@ void add_trace_command(CLI::App& app, int& status) {
       ->required();
   command->add_flag("--count", options->count, "Only count, in the kernel");
   command->add_option("--duration", options->duration, "End after this many seconds")
-      ->check([](const std::string& text) {
-        double seconds = 0;
-        const bool fine = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) &&
-                          seconds > 0 && seconds < 1e9;
-        return fine ? std::string() : "wants a number of seconds above 0, not " + text;
-      });
+      ->check(check_seconds);
   command->add_option("--max-events", options->max_events, "End after this many calls")
       ->check(CLI::Range(1, INT32_MAX));
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")

@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "image/image_io.h"
+
 namespace jitscope {
 namespace {
 
 constexpr size_t kBuffer = 1U << 20U;
 constexpr uint64_t kSmallGap = 2048;
-
-Error io_error(std::string_view what, int code) {
-  Error error = system_error(what, {}, code);
-  if (code == ENOSPC || code == EDQUOT) {
-    error.hint = "make room on that file system, or put the image on another one";
-  }
-  return error;
-}
 
 }  // namespace
 
@@ -39,18 +33,7 @@ Result<ElfOutput> ElfOutput::open(UniqueFd fd) {
 }
 
 Status ElfOutput::put(uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done =
-        ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0) {
-      if (errno == EINTR) continue;
-      return fail(io_error("cannot write the code image", errno));
-    }
-    if (done == 0) return fail(io_error("cannot write the code image", ENOSPC));
-    bytes = bytes.subspan(static_cast<size_t>(done));
-    offset += static_cast<uint64_t>(done);
-  }
-  return {};
+  return write_image_at(fd_.get(), offset, bytes);
 }
 
 bool ElfOutput::into_buffer(uint64_t offset, std::span<const std::byte> bytes) {

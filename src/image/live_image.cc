@@ -17,6 +17,7 @@
 #include <array>
 #include <cstring>
 
+#include "image/image_io.h"
 #include "image/live_image_layout.h"
 
 namespace jitscope {
@@ -24,35 +25,12 @@ namespace {
 
 namespace layout = live_image_layout;
 
-constexpr std::string_view room_hint =
-    "make room on that file system, or put the image on another one";
-
-Error io_error(std::string_view what, int code) {
-  Error error = system_error(what, {}, code);
-  if (code == ENOSPC || code == EDQUOT) error.hint = room_hint;
-  return error;
-}
-
-Status write_at(int fd, uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0) {
-      if (errno == EINTR) continue;
-      return fail(io_error("cannot write the code image", errno));
-    }
-    if (done == 0) return fail(io_error("cannot write the code image", ENOSPC));
-    bytes = bytes.subspan(static_cast<size_t>(done));
-    offset += static_cast<uint64_t>(done);
-  }
-  return {};
-}
-
 Status allocate(int fd, uint64_t offset, uint64_t length) {
   int code = EINTR;
   while (code == EINTR) {
     code = ::posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(length));
   }
-  if (code != 0) return fail(io_error("cannot allocate the blocks of the code image", code));
+  if (code != 0) return fail(image_io_error("cannot allocate the blocks of the code image", code));
   return {};
 }
 
@@ -116,17 +94,17 @@ Result<LiveImage> LiveImage::create(UniqueFd fd, const ImageIdentity& identity, 
   image.tail_ = image.mapped_length();
 
   if (::ftruncate(image.fd(), static_cast<off_t>(length)) != 0) {
-    return fail(io_error("cannot set the size of the code image", errno));
+    return fail(image_io_error("cannot set the size of the code image", errno));
   }
   JITSCOPE_TRY(allocate(image.fd(), 0, image.text_begin()));
   const layout::Geometry geometry = geometry_of(image.table_pages_, image.text_pages_);
   JITSCOPE_ASSIGN(const layout::Tail tail, layout::symbol_tail({}, geometry, image.tail_));
   JITSCOPE_TRY(allocate(image.fd(), image.tail_, tail.bytes.size()));
-  JITSCOPE_TRY(write_at(image.fd(), image.tail_, tail.bytes));
+  JITSCOPE_TRY(write_image_at(image.fd(), image.tail_, tail.bytes));
   image.tail_ += tail.bytes.size();
   // Last: without it the file is no ELF, with it the file is a whole one.
-  JITSCOPE_TRY(write_at(image.fd(), 0,
-                        layout::first_page(identity, geometry, build_id, tail.section_headers)));
+  JITSCOPE_TRY(write_image_at(
+      image.fd(), 0, layout::first_page(identity, geometry, build_id, tail.section_headers)));
   return image;
 }
 
@@ -159,7 +137,7 @@ Result<uint64_t> LiveImage::begin_batch(uint64_t bytes) {
   // touches is a hole.
   const std::vector<std::byte> filler(page_up(bytes), std::byte{0xcc});
   JITSCOPE_TRY(allocate(fd(), begin, filler.size()));
-  JITSCOPE_TRY(write_at(fd(), begin, filler));
+  JITSCOPE_TRY(write_image_at(fd(), begin, filler));
   next_text_ = begin + bytes;
   return begin;
 }
@@ -171,7 +149,7 @@ Status LiveImage::write_text(uint64_t offset, std::span<const std::byte> code) {
         fmt::format("{} bytes of code at {:#x} lie outside of the reserved text {:#x}-{:#x}",
                     code.size(), offset, text_begin(), next_text_));
   }
-  return write_at(fd(), offset, code);  // the blocks were allocated with the batch
+  return write_image_at(fd(), offset, code);  // the blocks were allocated with the batch
 }
 
 Status LiveImage::add_record(const ImageRecord& record) {
@@ -193,8 +171,8 @@ Status LiveImage::add_record(const ImageRecord& record) {
   bytes.original_length = record.original_length;
   std::copy_n(record.original, record.original_length, bytes.original);
   bytes.check = layout::record_check(bytes, record_count_);
-  JITSCOPE_TRY(write_at(fd(), live_image_page + record_count_ * layout::record_size,
-                        std::as_bytes(std::span(&bytes, 1))));
+  JITSCOPE_TRY(write_image_at(fd(), live_image_page + record_count_ * layout::record_size,
+                              std::as_bytes(std::span(&bytes, 1))));
   ++record_count_;
   return {};
 }
@@ -217,11 +195,11 @@ Status LiveImage::add_symbols(std::span<const ImageSymbol> added) {
   JITSCOPE_ASSIGN(const layout::Tail tail,
                   layout::symbol_tail(all, geometry_of(table_pages_, text_pages_), offset));
   JITSCOPE_TRY(allocate(fd(), offset, tail.bytes.size()));
-  JITSCOPE_TRY(write_at(fd(), offset, tail.bytes));
+  JITSCOPE_TRY(write_image_at(fd(), offset, tail.bytes));
   const uint64_t section_headers = tail.section_headers;
   static_assert(offsetof(Elf64_Ehdr, e_shoff) % 8 == 0 && sizeof(Elf64_Ehdr::e_shoff) == 8);
-  JITSCOPE_TRY(
-      write_at(fd(), offsetof(Elf64_Ehdr, e_shoff), std::as_bytes(std::span(&section_headers, 1))));
+  JITSCOPE_TRY(write_image_at(fd(), offsetof(Elf64_Ehdr, e_shoff),
+                              std::as_bytes(std::span(&section_headers, 1))));
   tail_ = offset + tail.bytes.size();
   symbols_ = std::move(all);
   return {};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/write_all.h"
 #include "image/unwind.h"
 
 namespace jitscope {
@@ -36,19 +37,12 @@ Status BodyFile::create(uint64_t time) {
 }
 
 Status BodyFile::write_out() {
-  std::string_view rest = pending_;
-  while (!rest.empty()) {
-    const ssize_t done = ::write(file_.get(), rest.data(), rest.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) {
-      const Error error = system_error("cannot write down the names of JIT code", path_);
-      pending_.clear();
-      return fail(error);
-    }
-    rest.remove_prefix(static_cast<size_t>(done));
-    written_ += static_cast<uint64_t>(done);
-  }
+  const int code = write_all(file_.get(), pending_);
+  if (code == 0) written_ += pending_.size();
   pending_.clear();
+  if (code != 0) {
+    return fail(system_error("cannot write down the names of JIT code", path_, code));
+  }
   if (!named_ && ::rename(unfinished().c_str(), path_.c_str()) != 0) {
     return fail(system_error("cannot name a file with the names of JIT code", path_));
   }

@@ -337,7 +337,7 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
         result.lost));
   }
   for (const Diagnostics::Entry& entry : session.diagnostics().entries()) {
-    result.notes.push_back(fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
+    result.notes.push_back(to_string(entry));
   }
   for (const std::string& note : session.sources().notes) result.notes.push_back(note);
   return result;

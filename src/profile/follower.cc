@@ -19,12 +19,6 @@ constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
 constexpr uint64_t kFirstPause = 10 * kMillisecond;
 constexpr uint64_t kLongestPause = 4000 * kMillisecond;
 
-uint64_t thread_cpu_ns() {
-  timespec time = {};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(time.tv_nsec);
-}
-
 }  // namespace
 
 void Follower::end(Entry& entry) {

@@ -14,9 +14,10 @@
 #include "base/path.h"
 #include "formats/jitdump/jitdump.h"
 #include "formats/perfmap/perf_map.h"
+#include "image/frame_pointer_table.h"
 #include "image/unwind.h"
 #include "process/process.h"
-#include "profile/frame_pointer_table.h"
+#include "process/read_ranges.h"
 #include "profile/image_places.h"
 #include "profile/jit_name.h"
 #include "profile/live_dump.h"
@@ -25,7 +26,6 @@
 namespace jitscope {
 namespace {
 
-constexpr size_t kBatchBytes = 4U << 20U;
 // Code that was moved is in the image once for each place, but in the dump only once.
 constexpr uint64_t kMostMovedBytes = 1U << 30U;
 
@@ -113,18 +113,8 @@ class DumpWriter : public jitdump::Handler {
     const std::span<const PlannedBody> bodies = plan_.of_load(loads_++);
     if (bodies.empty()) return true;
     const JitName name = jit_name(runtime(), load.name, recorded_);
-    const CodeScopes scopes =
-        jitdump::scopes_of(load, load.lines.empty() ? 0 : jitdump::v8_line_bias(header_, load));
-    std::vector<UnwindTable> unwind;
-    if (!load.unwind.empty()) {
-      auto parsed = parse_unwinding_info(load.unwind, load.unwind_header_size, load.size);
-      if (parsed) {
-        unwind = std::move(*parsed);
-      } else {
-        ++bad_unwind_;
-      }
-    }
-    if (unwind.empty() && load.code.size() == load.size) unwind = frame_pointer_table(load.code);
+    const CodeScopes scopes = jitdump::scopes_of(load, jitdump::v8_line_bias(header_, load));
+    const std::vector<UnwindTable> unwind = unwind_of_load(load, bad_unwind_);
     for (const PlannedBody& planned : bodies) {
       if (planned.epoch == UINT32_MAX) continue;
       ImageBody body;
@@ -203,7 +193,7 @@ Result<ImageBuild> image_of_jitdump(const std::string& path, ImageSetOptions opt
   JITSCOPE_TRY(second->read(writer));
   JITSCOPE_TRY(writer.status());
   for (const Diagnostics::Entry& entry : second->diagnostics().entries()) {
-    build.notes.push_back(fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
+    build.notes.push_back(to_string(entry));
   }
   note_bodies(build.notes, writer.bad_unwind(),
               "bodies with damaged unwind tables, which were left out");
@@ -245,7 +235,7 @@ Result<ImageBuild> image_of_perf_map(const std::string& path, ImageSetOptions op
     ++build.bodies;
   }
   for (const Diagnostics::Entry& entry : diagnostics.entries()) {
-    build.notes.push_back(fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
+    build.notes.push_back(to_string(entry));
   }
   places.note(build.notes);
   JITSCOPE_TRY(complete(build, set));
@@ -283,51 +273,46 @@ Result<ImageBuild> image_of_process(pid_t pid, const SourceOptions& source_optio
     options.image.title = fmt::format("{} (pid {})", process.status().name, pid);
   }
   JITSCOPE_ASSIGN(ImageSet set, ImageSet::create(std::move(options)));
+  const auto add = [&](size_t i, std::span<const std::byte> code) {
+    const CodeBody& from = *bodies[i];
+    const std::string name = from.name->short_name();
+    const std::string full = from.name->display();
+    ImageBody body;
+    body.address = from.address;
+    body.size = from.size;
+    body.name = name;
+    if (full != name) body.alias = full;
+    body.code = code;
+    std::vector<UnwindTable> unwind;
+    if (!code.empty()) {
+      const bool inside = from.entry > from.address && from.entry - from.address < from.size;
+      // The rules of HotSpot's frames are known; of others only frame pointers can be relied on.
+      unwind = source->kind() == SourceKind::hotspot_memory
+                   ? unwind_of_code(code, details[i].frame, inside ? from.entry - from.address : 0)
+                   : frame_pointer_table(code);
+    }
+    body.unwind = unwind;
+    body.scopes = details[i].scopes.get();
+    if (body.scopes != nullptr) ++build.with_lines;
+    ++build.bodies;
+    return set.add(body, epoch_of[i]);
+  };
+  std::vector<ByteRange> ranges;
+  for (const CodeBody* body : bodies) {
+    ranges.push_back({body->address, static_cast<uint32_t>(body->size)});
+  }
+  std::vector<bool> done(bodies.size());
+  Status added;
+  read_ranges(process.memory(), ranges, [&](size_t i, std::span<const std::byte> code) {
+    done[i] = true;
+    if (added) added = add(i, code);
+  });
+  JITSCOPE_TRY(added);
   uint64_t unreadable = 0;
-  std::vector<std::byte> code;
-  for (size_t begin = 0; begin < bodies.size();) {
-    size_t end = begin;
-    size_t total = 0;
-    while (end < bodies.size() && (end == begin || total + bodies[end]->size <= kBatchBytes)) {
-      total += bodies[end++]->size;
-    }
-    code.resize(total);
-    std::vector<MemoryReader::Range> ranges;
-    size_t at = 0;
-    for (size_t i = begin; i < end; ++i) {
-      ranges.push_back({bodies[i]->address, std::span(code).subspan(at, bodies[i]->size), false});
-      at += bodies[i]->size;
-    }
-    process.memory().read_many(ranges);
-    for (size_t i = begin; i < end; ++i) {
-      const CodeBody& from = *bodies[i];
-      const MemoryReader::Range& bytes = ranges[i - begin];
-      const std::string name = from.name->short_name();
-      const std::string full = from.name->display();
-      ImageBody body;
-      body.address = from.address;
-      body.size = from.size;
-      body.name = name;
-      if (full != name) body.alias = full;
-      std::vector<UnwindTable> unwind;
-      if (bytes.ok) {
-        body.code = bytes.out;
-        const bool inside = from.entry > from.address && from.entry - from.address < from.size;
-        // The rules of HotSpot's frames are known; of others only frame pointers can be relied on.
-        unwind = source->kind() == SourceKind::hotspot_memory
-                     ? unwind_of_code(bytes.out, details[i].frame,
-                                      inside ? from.entry - from.address : 0)
-                     : frame_pointer_table(bytes.out);
-      } else {
-        ++unreadable;
-      }
-      body.unwind = unwind;
-      body.scopes = details[i].scopes.get();
-      if (body.scopes != nullptr) ++build.with_lines;
-      JITSCOPE_TRY(set.add(body, epoch_of[i]));
-      ++build.bodies;
-    }
-    begin = end;
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    if (done[i]) continue;
+    ++unreadable;
+    JITSCOPE_TRY(add(i, {}));
   }
   note_bodies(build.notes, snapshot.torn, "bodies missing, which changed while they were read");
   note_bodies(build.notes, bytecode, "bodies left out, which are bytecode, not code");

@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/unique_fd.h"
 #include "profile/output_file.h"
+#include "symbolize/elf_image.h"
 
 namespace jitscope {
 namespace {
@@ -36,14 +37,6 @@ Error not_ours(const std::string& path) {
   return Error{ErrorKind::usage, "this is no code image of jitscope's", path,
                "jitscope image build makes them; one made with --no-debug does not say whose it is",
                0};
-}
-
-std::string hex(const void* bytes, size_t size) {
-  std::string out;
-  for (size_t i = 0; i < size; ++i) {
-    out += fmt::format("{:02x}", static_cast<const unsigned char*>(bytes)[i]);
-  }
-  return out;
 }
 
 // Copies with its holes.
@@ -144,7 +137,7 @@ Result<ImageFacts> image_facts(const std::string& path) {
   const void* id = nullptr;
   const ssize_t id_size = dwelf_elf_gnu_build_id(elf.get(), &id);
   if (id_size < 3) return fail(not_ours(path));
-  facts.build_id = hex(id, static_cast<size_t>(id_size));
+  facts.build_id = build_id_text({static_cast<const std::byte*>(id), static_cast<size_t>(id_size)});
   const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr));
   if (dwarf == nullptr) return fail(not_ours(path));
   Dwarf_CU* unit = nullptr;

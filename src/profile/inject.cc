@@ -83,8 +83,7 @@ void Injector::tell(const std::vector<WrittenImage>& images) {
     }
   }
   for (const Diagnostics::Entry& entry : session_.diagnostics().entries()) {
-    summary_.notes.push_back(
-        fmt::format("{}x {} (first: {})", entry.count, entry.kind, entry.first));
+    summary_.notes.push_back(to_string(entry));
   }
   for (const std::string& note : session_.sources().notes) summary_.notes.push_back(note);
   if (session_.lost() != 0) {

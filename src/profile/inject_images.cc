@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "formats/jitdump/code_scopes.h"
+#include "image/frame_pointer_table.h"
 #include "profile/frame_name.h"
-#include "profile/frame_pointer_table.h"
 #include "profile/jit_name.h"
 
 namespace jitscope {
@@ -23,9 +23,9 @@ std::string text_of(const Frame& frame) {
   return text;
 }
 
-class ImageSet {
+class NeededImages {
  public:
-  ImageSet(const InjectPlan& plan, const FrameTable& frames) : plan_(plan), frames_(frames) {}
+  NeededImages(const InjectPlan& plan, const FrameTable& frames) : plan_(plan), frames_(frames) {}
 
   Status create(std::vector<InjectImageFile>& files, const CodeImageOptions& like);
   // Without what a dump says when `load` is null.
@@ -34,8 +34,6 @@ class ImageSet {
   [[nodiscard]] uint64_t bad_tables() const { return bad_tables_; }
 
  private:
-  void take_tables(const jitdump::Load& load);
-
   const InjectPlan& plan_;
   const FrameTable& frames_;
   std::vector<CodeImage> images_;
@@ -44,7 +42,7 @@ class ImageSet {
   uint64_t bad_tables_ = 0;
 };
 
-Status ImageSet::create(std::vector<InjectImageFile>& files, const CodeImageOptions& like) {
+Status NeededImages::create(std::vector<InjectImageFile>& files, const CodeImageOptions& like) {
   for (size_t i = 0; i < files.size(); ++i) {
     CodeImageOptions options = like;
     options.layout = CodeImageOptions::Layout::mapped;
@@ -66,21 +64,8 @@ Status ImageSet::create(std::vector<InjectImageFile>& files, const CodeImageOpti
   return {};
 }
 
-void ImageSet::take_tables(const jitdump::Load& load) {
-  tables_.clear();
-  if (!load.unwind.empty()) {
-    auto parsed = parse_unwinding_info(load.unwind, load.unwind_header_size, load.size);
-    if (parsed) {
-      tables_ = std::move(*parsed);
-    } else {
-      ++bad_tables_;
-    }
-  }
-  // V8 writes empty ones.
-  if (tables_.empty() && load.code.size() == load.size) tables_ = frame_pointer_table(load.code);
-}
-
-Status ImageSet::add(uint32_t number, const jitdump::Header* header, const jitdump::Load* load) {
+Status NeededImages::add(uint32_t number, const jitdump::Header* header,
+                         const jitdump::Load* load) {
   const PlannedCode& code = plan_.code(number);
   std::string name;
   std::string full_name;
@@ -106,14 +91,14 @@ Status ImageSet::add(uint32_t number, const jitdump::Header* header, const jitdu
     scopes_ = jitdump::scopes_of(*load, jitdump::v8_line_bias(*header, *load));
     if (!scopes_.ranges.empty()) body.scopes = &scopes_;
     if (plan_.images()[code.image].tables_place != 0 && !code.packed) {
-      take_tables(*load);
+      tables_ = unwind_of_load(*load, bad_tables_);
       body.unwind = tables_;
     }
   }
   return images_[code.image].add(body);
 }
 
-Result<std::vector<WrittenImage>> ImageSet::finish() {
+Result<std::vector<WrittenImage>> NeededImages::finish() {
   std::vector<WrittenImage> result;
   for (size_t i = 0; i < images_.size(); ++i) {
     const PlannedImage& planned = plan_.images()[i];
@@ -130,7 +115,7 @@ Result<std::vector<WrittenImage>> ImageSet::finish() {
 class NeededLoads final : public jitdump::Handler {
  public:
   // `needed`: (load, code), sorted.
-  NeededLoads(ImageSet& images, const std::vector<std::pair<BodyId, uint32_t>>& needed)
+  NeededLoads(NeededImages& images, const std::vector<std::pair<BodyId, uint32_t>>& needed)
       : images_(images), needed_(needed) {}
   void begin(const jitdump::Header& header) { header_ = &header; }
 
@@ -149,7 +134,7 @@ class NeededLoads final : public jitdump::Handler {
   Status status;
 
  private:
-  ImageSet& images_;
+  NeededImages& images_;
   const std::vector<std::pair<BodyId, uint32_t>>& needed_;
   const jitdump::Header* header_ = nullptr;
   size_t next_ = 0;
@@ -195,7 +180,7 @@ Result<std::vector<WrittenImage>> write_images(const InjectPlan& plan, const Fra
                                                std::vector<InjectImageFile>& files,
                                                const CodeImageOptions& like,
                                                std::vector<std::string>& notes) {
-  ImageSet images(plan, frames);
+  NeededImages images(plan, frames);
   JITSCOPE_TRY(images.create(files, like));
   std::vector<const LoadedDump*> dumps;
   std::unordered_map<const LoadedDump*, std::vector<uint32_t>> of_dump;

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/write_all.h"
+
 namespace jitscope {
 namespace {
 
@@ -18,13 +20,8 @@ constexpr size_t kPiece = 1U << 20U;
 
 Status write_at(int fd, uint64_t offset, std::span<const std::byte> bytes,
                 const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return fail(system_error("cannot write the output", path));
-    bytes = bytes.subspan(static_cast<size_t>(done));
-    offset += static_cast<uint64_t>(done);
-  }
+  const int code = write_all_at(fd, offset, bytes);
+  if (code != 0) return fail(system_error("cannot write the output", path, code));
   return {};
 }
 

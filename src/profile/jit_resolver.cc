@@ -76,11 +76,8 @@ Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, JitAnswer& answ
 }
 
 uint32_t Resolver::jit_number(const JitAnswer& answer, FrameId frame) {
-  const bool dumped = answer.dump != nullptr;
-  const void* source = dumped ? static_cast<const void*>(answer.dump.get()) : answer.map;
-  const auto [it, fresh] =
-      jit_numbers_.try_emplace({source, dumped ? answer.body : answer.line, frame},
-                               static_cast<uint32_t>(jit_codes_.size()));
+  const auto [it, fresh] = jit_numbers_.try_emplace({answer.origin(), answer.number(), frame},
+                                                    static_cast<uint32_t>(jit_codes_.size()));
   if (fresh) jit_codes_.push_back({answer.dump, answer.body, answer.start, answer.size, frame});
   return it->second;
 }
@@ -138,9 +135,8 @@ void Resolver::take_jit_answer(Resolution& out, const ProcessLife& life, JitAnsw
     made = make_jit_frame(life, answer, range, lookup, scopes, chain);
   } else {
     MadeKey key;
-    key.source = answer.dump != nullptr ? static_cast<const void*>(answer.dump.get())
-                                        : static_cast<const void*>(answer.map);
-    key.place = answer.dump != nullptr ? answer.body : answer.line;
+    key.source = answer.origin();
+    key.place = answer.number();
     key.life = life.number;
     key.file = range.file;
     const auto [it, fresh] = made_.try_emplace(key);

@@ -20,7 +20,7 @@ class DumpHandler : public jitdump::Handler {
 
   bool on_load(const jitdump::Load& load) override {
     lines_.clear();
-    const uint64_t bias = load.lines.empty() ? 0 : jitdump::v8_line_bias(dump_.header, load);
+    const uint64_t bias = jitdump::v8_line_bias(dump_.header, load);
     for (const jitdump::LineEntry& entry : load.lines) {
       lines_.push_back({entry.address - bias, entry.line, entry.file});
     }
@@ -116,7 +116,7 @@ void JitSources::add_dump(std::shared_ptr<LoadedDump> dump) {
   if (dump->cut != 0) text += ", its last record is cut short";
   if (!dump->timed) text += "; used without times: " + dump->why_untimed;
   for (const Diagnostics::Entry& entry : dump->diagnostics.entries()) {
-    text += fmt::format("; {}x {} (first: {})", entry.count, entry.kind, entry.first);
+    text += "; " + to_string(entry);
   }
   findings_.push_back({true, std::move(text)});
   dumps_.push_back(std::move(dump));
@@ -203,7 +203,7 @@ void JitSources::open_map() {
   std::string text = fmt::format("perf map {}: {} lines", shown, map_->lines());
   if (map_is_settled_) text += ", written before the recording: its last line for an address holds";
   for (const Diagnostics::Entry& entry : map_diagnostics_.entries()) {
-    text += fmt::format("; {}x {} (first: {})", entry.count, entry.kind, entry.first);
+    text += "; " + to_string(entry);
   }
   findings_.push_back({true, std::move(text)});
 }

@@ -58,6 +58,12 @@ struct JitAnswer {
   uint64_t line = 0;          // tells the map's lines apart
   uint64_t valid_from = 0;
   uint64_t valid_until = kForever;
+
+  // What tells the body from all others.
+  [[nodiscard]] const void* origin() const {
+    return dump != nullptr ? static_cast<const void*>(dump.get()) : map;
+  }
+  [[nodiscard]] uint64_t number() const { return dump != nullptr ? body : line; }
 };
 
 // Addresses around one that was asked for, for which all answers are the same: each source that is

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/write_all.h"
 #include "profile/output_file.h"
 
 namespace jitscope {
@@ -23,16 +24,6 @@ std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   std::ranges::replace(text, '\r', ' ');
   return text;
-}
-
-Status write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t done = ::write(fd, text.data(), text.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return fail(system_error("cannot write the map", path));
-    text.remove_prefix(static_cast<size_t>(done));
-  }
-  return {};
 }
 
 }  // namespace
@@ -118,7 +109,8 @@ Status replace_file(const std::string& path, std::string_view text, bool force) 
     }
   }
   JITSCOPE_ASSIGN(OutputFile file, OutputFile::create(path, true));
-  JITSCOPE_TRY(write_all(file.fd(), text, path));
+  const int code = write_all(file.fd(), text);
+  if (code != 0) return fail(system_error("cannot write the map", path, code));
   // perf asks for the file's owner, other users' profilers for its mode.
   return file.commit(S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
 }

@@ -7,6 +7,8 @@
 
 #include <filesystem>
 
+#include "base/write_all.h"
+
 namespace jitscope {
 namespace {
 
@@ -82,24 +84,14 @@ void RecordFile::discard() {
 }
 
 Status RecordFile::append(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(fd_.get(), bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return fail(system_error("cannot write the recording", path_));
-    bytes = bytes.subspan(static_cast<size_t>(done));
-  }
+  const int code = write_all(fd_.get(), bytes);
+  if (code != 0) return fail(system_error("cannot write the recording", path_, code));
   return {};
 }
 
 Status RecordFile::overwrite(uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done =
-        ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return fail(system_error("cannot write the recording", path_));
-    bytes = bytes.subspan(static_cast<size_t>(done));
-    offset += static_cast<uint64_t>(done);
-  }
+  const int code = write_all_at(fd_.get(), offset, bytes);
+  if (code != 0) return fail(system_error("cannot write the recording", path_, code));
   return {};
 }
 

@@ -327,10 +327,7 @@ void Recording::set_features() {
 Status Recording::finish() {
   result_.samples = scan_.samples();
   JITSCOPE_TRY(add_lost_record());
-  timespec used = {};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  result_.cpu_ns =
-      static_cast<uint64_t>(used.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(used.tv_nsec);
+  result_.cpu_ns = thread_cpu_ns();
   if (follower_) {
     result_.follow = follower_->finish();
     follower_.reset();

@@ -53,6 +53,8 @@ class CodeSource {
   [[nodiscard]] virtual SourceKind kind() const = 0;
   // "HotSpot structures in memory", "perf map /tmp/perf-12.map".
   [[nodiscard]] virtual std::string describe() const = 0;
+  // The perf map that is read, as seen from here; "" for other sources.
+  [[nodiscard]] virtual std::string map_file() const { return {}; }
   // What is lost compared with a better source, and why it is not used; "" when nothing.
   [[nodiscard]] virtual std::string caveat() const { return {}; }
   // True when code bodies never move while the process runs (so that entries may be patched); when

@@ -38,7 +38,8 @@ class PerfMapSource : public CodeSource {
   }
 
   [[nodiscard]] SourceKind kind() const override { return SourceKind::perf_map; }
-  [[nodiscard]] std::string describe() const override { return "perf map " + place_.shown(); }
+  [[nodiscard]] std::string describe() const override { return "perf map " + map_file(); }
+  [[nodiscard]] std::string map_file() const override { return place_.shown(); }
   [[nodiscard]] std::string caveat() const override {
     if (runtime_ == Runtime::hotspot) {
       return "a perf map of a JVM is a picture of one moment, without tiers, states and entry "

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace jitscope::test {
 
@@ -26,6 +28,9 @@ class ScratchFolderTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path;
+  }
+  std::string write(const std::string& name, const std::vector<std::byte>& bytes) {
+    return write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
   std::string folder_;

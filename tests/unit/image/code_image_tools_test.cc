@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/support/scratch_folder.h"
+#include "tests/support/shell.h"
 #include "tests/unit/image/written_image.h"
 
 namespace jitscope {
@@ -24,17 +25,9 @@ using test::WrittenImage;
 using testing::HasSubstr;
 using testing::Not;
 
-// The output of a command; nothing when the shell cannot find it.
+// Nothing when the shell cannot find it.
 std::optional<std::string> run(const std::string& command) {
-  FILE* pipe = ::popen((command + "; echo status=$?").c_str(), "re");
-  if (pipe == nullptr) return std::nullopt;
-  std::string output;
-  char buffer[4096];
-  size_t got = 0;
-  while ((got = ::fread(buffer, 1, sizeof(buffer), pipe)) > 0) output.append(buffer, got);
-  ::pclose(pipe);
-  if (output.ends_with("status=127\n")) return std::nullopt;
-  return output;
+  return test::shell(command);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

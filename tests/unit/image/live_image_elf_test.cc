@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "image/live_image.h"
+#include "tests/support/shell.h"
 #include "tests/unit/image/image_file.h"
 
 namespace jitscope {
@@ -40,17 +41,9 @@ struct Fixture {
   uint64_t slot = 0;
 };
 
-// The output of a command; nothing when the shell cannot find it.
+// Nothing when the shell cannot find it.
 std::optional<std::string> run(const std::string& command) {
-  FILE* pipe = ::popen((command + " 2>&1; echo status=$?").c_str(), "re");
-  if (pipe == nullptr) return std::nullopt;
-  std::string output;
-  char buffer[4096];
-  size_t got = 0;
-  while ((got = ::fread(buffer, 1, sizeof(buffer), pipe)) > 0) output.append(buffer, got);
-  ::pclose(pipe);
-  if (output.ends_with("status=127\n")) return std::nullopt;
-  return output;
+  return test::shell(command + " 2>&1");
 }
 
 TEST(LiveImageElf, AFreshImageHasNoSymbols) {

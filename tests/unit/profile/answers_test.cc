@@ -151,7 +151,7 @@ class AnswersTest : public test::ScratchFolderTest {
       if (i == 1100) map(kPid, kMapped + 0x10000, 0x1000, "//anon", time);
     }
     const std::vector<std::byte> bytes = builder.file();
-    return write("perf.data", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return write("perf.data", bytes);
   }
   SessionOptions options() {
     // Lines that overlap, and gaps.

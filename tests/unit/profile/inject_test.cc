@@ -113,9 +113,6 @@ class Names : public SampleConsumer {
 
 class InjectTest : public test::ScratchFolderTest {
  protected:
-  std::string write_bytes(const std::string& name, const std::vector<std::byte>& bytes) {
-    return write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  }
   static void load(jitdump::Writer& writer, std::string& bytes, std::string_view name,
                    uint64_t address, uint64_t size, uint64_t time) {
     const std::vector<std::byte> code(size, std::byte{0x90});
@@ -196,7 +193,7 @@ TEST_F(InjectTest, EachSampleSeesTheBodyOfItsTime) {
   sample(builder, kPid, 260 * kMilli, kCode + 0x10);  // of the first, which has ended
   builder.fork(kChild, kPid, Stamp{kPid, kPid, 270 * kMilli, 0});
   sample(builder, kChild, 280 * kMilli, kCode + 0x13f);
-  const std::string input = write_bytes("in.data", builder.file());
+  const std::string input = write("in.data", builder.file());
   const auto summary = inject(input, options());
   ASSERT_TRUE(summary) << to_string(summary.error());
   const Perf perf = read_output(options().output);
@@ -220,7 +217,7 @@ TEST_F(InjectTest, MemoryThatGrowsHidesNothingAndCostsNothing) {
     map_code(builder, (150 + i) * kMilli, kCode, kCodeSize + i * 0x1000);
     sample(builder, kPid, (150 + i) * kMilli + 1, kCode + i);
   }
-  const std::string input = write_bytes("in.data", builder.file());
+  const std::string input = write("in.data", builder.file());
   const auto summary = inject(input, options());
   ASSERT_TRUE(summary) << to_string(summary.error());
   EXPECT_EQ(summary->mappings, 1U);
@@ -247,7 +244,7 @@ TEST_F(InjectTest, AFileMappedOverTheCodeIsTheFile) {
                  .inode = 0,
                  .stamp = {.pid = kPid, .tid = kPid, .time = 160 * kMilli}});
   sample(builder, kPid, 170 * kMilli, kCode);
-  const std::string input = write_bytes("in.data", builder.file());
+  const std::string input = write("in.data", builder.file());
   ASSERT_TRUE(inject(input, options()));
   EXPECT_EQ(read_output(options().output).names, expected(input));
 }
@@ -301,7 +298,7 @@ TEST_F(InjectTest, ItSaysWhatJitscopeSaysWhateverHappens) {
       }
     }
     write("any.dump", dump);
-    const std::string input = write_bytes("in.data", builder.file());
+    const std::string input = write("in.data", builder.file());
     const auto summary = inject(input, options());
     ASSERT_TRUE(summary) << to_string(summary.error());
     const std::vector<std::string> told = read_output(options().output).names;
@@ -344,7 +341,7 @@ TEST_F(InjectTest, UnwindersFindWhatTheStackPointsTo) {
                   .callchain = {kContextUser, kCode + 8, caller},
                   .user_regs = {kCode + 8},
                   .user_stack = stack});
-  const std::string input = write_bytes("in.data", builder.file());
+  const std::string input = write("in.data", builder.file());
   const auto summary = inject(input, options());
   ASSERT_TRUE(summary) << to_string(summary.error());
   EXPECT_EQ(summary->images.at(0).bodies, 2U);
@@ -361,7 +358,7 @@ TEST_F(InjectTest, AttributesAndFeaturesStayAsTheyAre) {
   builder.feature(static_cast<perfdata::Feature>(19), Bytes().u64(0x1234567));
   builder.feature(perfdata::Feature::hostname, Bytes().u32(64).chars("here").zeros(60));
   builder.feature(perfdata::Feature::compressed, Bytes().u32(1).u32(1).u32(1).u32(1).u32(1));
-  const std::string input = write_bytes("in.data", builder.file());
+  const std::string input = write("in.data", builder.file());
   ASSERT_TRUE(inject(input, options()));
   perfdata::ReadOptions keep;
   keep.keep_raw = true;
@@ -387,7 +384,7 @@ TEST_F(InjectTest, APipeBecomesAFile) {
   builder.comm(kPid, kPid, "jit", Stamp{kPid, kPid, 10, 0});
   sample(builder, kPid, 100, 0x1000);
   builder.round();
-  const std::string input = write_bytes("in.data", builder.pipe());
+  const std::string input = write("in.data", builder.pipe());
   const auto summary = inject(input, options());
   ASSERT_TRUE(summary) << to_string(summary.error());
   perfdata::ReadOptions keep;
@@ -404,7 +401,7 @@ TEST_F(InjectTest, HardwareTracesAreRefused) {
   PerfDataBuilder builder;
   builder.record(perfdata::RecordType::auxtrace_info, 0, Bytes().u64(1));
   sample(builder, kPid, 100, 0x1000);
-  const auto summary = inject(write_bytes("in.data", builder.file()), options());
+  const auto summary = inject(write("in.data", builder.file()), options());
   ASSERT_FALSE(summary);
   EXPECT_EQ(summary.error().kind, ErrorKind::not_possible);
   EXPECT_FALSE(std::filesystem::exists(options().output));
@@ -414,7 +411,7 @@ TEST_F(InjectTest, HardwareTracesAreRefused) {
 TEST_F(InjectTest, NothingIsOverwrittenUnasked) {
   PerfDataBuilder builder;
   sample(builder, kPid, 100, 0x1000);
-  const std::string input = write_bytes("in.data", builder.file());
+  const std::string input = write("in.data", builder.file());
   InjectOptions careful = options();
   careful.force = false;
   ASSERT_TRUE(inject(input, careful));
@@ -450,7 +447,7 @@ TEST_F(InjectTest, DamagedRecordingsDoNoHarm) {
       damaged[40 + random() % (damaged.size() - 40)] = static_cast<char>(random());
     }
     write("any.dump", damaged);
-    const std::string input = write_bytes("in.data", bytes);
+    const std::string input = write("in.data", bytes);
     const auto summary = inject(input, options());
     if (!summary) continue;
     auto reader = perfdata::Reader::open(*open_byte_source(options().output));

@@ -54,7 +54,7 @@ class SessionTest : public test::ScratchFolderTest {
  protected:
   std::string write_recording(const PerfDataBuilder& builder) {
     const std::vector<std::byte> bytes = builder.file();
-    return write("perf.data", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return write("perf.data", bytes);
   }
 
   // A dump in which one function follows another at the same address.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "formats/jitdump/jitdump.h"
 #include "image/unwind.h"
 
 namespace jitscope {
@@ -13,5 +14,9 @@ namespace jitscope {
 // and `leave` the frame is that of a call; everywhere else the caller's is found by rbp. Empty:
 // there is no such beginning. x86-64.
 [[nodiscard]] std::vector<UnwindTable> frame_pointer_table(std::span<const std::byte> code);
+
+// The tables of a dump's body: its own, or, where it has none (V8 writes empty ones), those of its
+// frame pointer. Damaged ones count as none, and in `damaged`.
+[[nodiscard]] std::vector<UnwindTable> unwind_of_load(const jitdump::Load& load, uint64_t& damaged);
 
 }  // namespace jitscope

@@ -1,4 +1,4 @@
-#include "profile/frame_pointer_table.h"
+#include "image/frame_pointer_table.h"
 
 #include <algorithm>
 
@@ -69,6 +69,16 @@ std::vector<UnwindTable> frame_pointer_table(std::span<const std::byte> code) {
   }
   table.instructions = program.take();
   return {std::move(table)};
+}
+
+std::vector<UnwindTable> unwind_of_load(const jitdump::Load& load, uint64_t& damaged) {
+  if (!load.unwind.empty()) {
+    auto parsed = parse_unwinding_info(load.unwind, load.unwind_header_size, load.size);
+    if (!parsed) ++damaged;
+    if (parsed && !parsed->empty()) return std::move(*parsed);
+  }
+  if (load.code.size() != load.size) return {};
+  return frame_pointer_table(load.code);
 }
 
 }  // namespace jitscope

@@ -1,4 +1,4 @@
-#include "profile/frame_pointer_table.h"
+#include "image/frame_pointer_table.h"
 
 #include <gtest/gtest.h>
 
