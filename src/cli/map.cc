@@ -16,6 +16,7 @@
 #include "process/process.h"
 #include "profile/live_dump.h"
 #include "profile/live_map.h"
+#include "profile/look_pacer.h"
 #include "render/json.h"
 #include "runtimes/code_source.h"
 
@@ -24,8 +25,10 @@ namespace {
 
 constexpr uint64_t kShortestPause = 100'000'000;
 constexpr uint64_t kLongestPause = 2'000'000'000;
-// Looking takes at most one part in so many of a CPU, but for the first look.
-constexpr uint64_t kCostFactor = 20;
+// Looking takes at most this share of a CPU in the long run, but for the first look; a burst may
+// cost so much at once.
+constexpr double kShare = 0.05;
+constexpr uint64_t kCredit = 100'000'000;
 // A JVM that has just started has no code yet.
 constexpr uint64_t kPatience = 3'000'000'000;
 
@@ -55,8 +58,8 @@ class Pacer {
   // Until the next look, or the end; false at the end.
   bool wait() {
     const uint64_t cost = std::exchange(first_, false) ? 0 : process_cpu_ns() - before_;
-    const uint64_t pause = std::clamp(cost * kCostFactor, kShortestPause, kLongestPause);
-    const uint64_t until = std::min(monotonic_ns() + pause, deadline_);
+    const uint64_t now = monotonic_ns();
+    const uint64_t until = std::min(now + pacer_.pause_after(now, cost), deadline_);
     while (interrupts() == 0 && monotonic_ns() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -64,6 +67,7 @@ class Pacer {
   }
 
  private:
+  LookPacer pacer_{{kShare, kShortestPause, kLongestPause, kCredit}};
   uint64_t deadline_;
   uint64_t before_ = 0;
   bool first_ = true;

@@ -65,6 +65,9 @@ void show_progress(const RecordProgress& progress) {
              plural(progress.followed, "process", "processes"));
 }
 
+// Of code that nobody saw.
+constexpr uint64_t kWorthTelling = 10'000'000;
+
 void report_process(const FollowedSummary& process) {
   const std::string who = fmt::format("process {} ({})", process.pid, printable(process.name));
   if (!process.own_jitdump.empty()) {
@@ -78,6 +81,12 @@ void report_process(const FollowedSummary& process) {
                     plural(process.bodies, "code body", "code bodies"), process.gone,
                     plural(process.looks, "look"), printable(process.source),
                     process.skipped == 0 ? "" : fmt::format("; {} skipped", process.skipped)));
+    if (process.unseen_ns >= kWorthTelling) {
+      report_note(
+          fmt::format("    it ended up to {:.0f} ms after the last look: what it compiled "
+                      "since has no name",
+                      static_cast<double>(process.unseen_ns) / 1e6));
+    }
   }
   if (!process.reason.empty()) {
     report_note(fmt::format("  {}: {}", who, printable(process.reason)));

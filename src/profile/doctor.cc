@@ -56,6 +56,9 @@ constexpr std::array kAdvice = {
     Advice{"no body of the process's jitdump lay there at that time",
            "the dump was started late or was cut (record from the start of the process), or the "
            "code came and went between two looks of `jitscope record`"},
+    Advice{"compiled after the last look of jitscope record, before the process ended",
+           "code that is compiled in the last moments of a process is gone before it is seen: have "
+           "the runtime write a jitdump (`jitscope agent`) if these moments matter"},
     Advice{"no line of the process's perf map holds the address",
            "the map was written before the code was compiled, or the code was gone when it was "
            "written: use a jitdump, or `jitscope record`"},

@@ -130,39 +130,22 @@ Status FollowedProcess::look_at_source() {
   const uint64_t begin = monotonic_ns();
   JITSCOPE_ASSIGN(const Snapshot snapshot, source_->read());
   const uint64_t now = monotonic_ns();
-  std::vector<const CodeBody*> fresh;
-  for (const CodeBody& body : snapshot.bodies) {
-    if (body.size > BodyFile::kLargestBody) {
-      ++summary_.skipped;
-      continue;
-    }
-    const auto [entry, added] =
-        known_.try_emplace({body.address, body.version}, Kept{body.size, body.name, 0});
-    Kept& kept = entry->second;
-    kept.look = summary_.looks;
-    if (!added) {
-      const bool same =
-          kept.size == body.size && (kept.name == body.name || kept.name->raw == body.name->raw);
-      if (same) continue;
-      file_.gone(body.address, kept.size, now);
-      ++summary_.gone;
-      kept.size = body.size;
-      kept.name = body.name;
-    }
-    fresh.push_back(&body);
-  }
-  // A body that was being changed while it was read is missing from this look only.
-  if (snapshot.torn == 0) {
-    std::erase_if(known_, [&](const auto& entry) {
-      if (entry.second.look == summary_.looks) return false;
-      file_.gone(entry.first.address, entry.second.size, now);
-      ++summary_.gone;
-      return true;
-    });
-  }
-  JITSCOPE_TRY(write_bodies(fresh, snapshot.bodies, now));
-  last_look_ = begin;
+  const KnownBodies::Changes changes = known_.update(snapshot, BodyFile::kLargestBody);
+  summary_.skipped += changes.skipped;
+  write_gone(changes.gone, now);
+  JITSCOPE_TRY(write_bodies(changes.fresh, snapshot.bodies, now));
+  looked(begin);
   return {};
+}
+
+void FollowedProcess::write_gone(std::span<const KnownBodies::Gone> gone, uint64_t now) {
+  for (const KnownBodies::Gone& each : gone) file_.gone(each.address, each.size, now);
+  summary_.gone += gone.size();
+}
+
+void FollowedProcess::looked(uint64_t begin) {
+  last_look_ = begin;
+  seen_until_ = begin;
 }
 
 std::string FollowedProcess::written_name(std::string_view name, Tier tier) const {
@@ -252,7 +235,7 @@ Status FollowedProcess::look_at_map() {
     summary_.bodies += bodies.size();
     JITSCOPE_TRY(file_.load(bodies, process_->memory()));
   }
-  last_look_ = begin;
+  looked(begin);
   return same;
 }
 
@@ -279,13 +262,12 @@ void FollowedProcess::recover(const Error& error) {
   const auto maps = again ? again->maps() : Result<std::vector<Mapping>>{};
   if (!again || again->start_ticks() != process_->start_ticks() || !maps || maps->empty()) {
     (void)file_.flush();
+    if (seen_until_ != 0) summary_.unseen_ns = now - seen_until_;
     stop(State::ended, "");
     return;
   }
   // Another program in the same process: nothing of the old one is left.
-  for (const auto& [key, kept] : known_) file_.gone(key.address, kept.size, now);
-  summary_.gone += known_.size();
-  known_.clear();
+  write_gone(known_.clear(), now);
   if (const Status written = file_.flush(); !written) {
     stop(State::ended, written.error().what, written.error().hint);
     return;
@@ -302,14 +284,15 @@ void FollowedProcess::recover(const Error& error) {
 void FollowedProcess::stop(State state, std::string reason, std::string hint) {
   source_.reset();
   map_.reset();
-  known_.clear();
+  (void)known_.clear();
   summary_.reason = std::move(reason);
   summary_.hint = std::move(hint);
   state_ = state;
 }
 
 void FollowedProcess::finish() {
-  (void)file_.close(monotonic_ns());
+  // Readers take the time for that up to which the file tells everything.
+  (void)file_.close(seen_until_ == 0 ? monotonic_ns() : seen_until_);
 }
 
 FollowedSummary FollowedProcess::summary() const {

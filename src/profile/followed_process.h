@@ -17,13 +17,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "base/result.h"
 #include "process/process.h"
 #include "profile/body_file.h"
+#include "profile/known_bodies.h"
 #include "runtimes/code_source.h"
 #include "runtimes/perf_map_file.h"
 
@@ -49,6 +49,8 @@ struct FollowedSummary {
   uint64_t bodies = 0;
   uint64_t gone = 0;
   uint64_t looks = 0;
+  // It ended: at most so long after the last look. What it compiled in that time has no name.
+  uint64_t unseen_ns = 0;
   uint64_t skipped = 0;  // lines and bodies that make no sense, and lines beyond the largest number
 };
 
@@ -78,22 +80,6 @@ class FollowedProcess {
   [[nodiscard]] FollowedSummary summary() const;
 
  private:
-  struct Key {
-    uint64_t address = 0;
-    uint64_t version = 0;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const {
-      return std::hash<uint64_t>()(key.address * 0x9E3779B97F4A7C15U ^ key.version);
-    }
-  };
-  struct Kept {
-    uint64_t size = 0;
-    std::shared_ptr<const MethodName> name;
-    uint64_t look = 0;  // the last one that saw it
-  };
-
   void search();
   bool take_hotspot(const std::string& library, uint64_t base);
   bool take_perf_map(Runtime runtime);
@@ -101,6 +87,8 @@ class FollowedProcess {
   Status look_at_map();
   Status write_bodies(const std::vector<const CodeBody*>& fresh, std::span<const CodeBody> all,
                       uint64_t now);
+  void write_gone(std::span<const KnownBodies::Gone> gone, uint64_t now);
+  void looked(uint64_t begin);
   [[nodiscard]] std::string written_name(std::string_view name, Tier tier) const;
   // After an error of a look: did it call exec, exit, or was it a bad moment?
   void recover(const Error& error);
@@ -114,10 +102,11 @@ class FollowedProcess {
   BodyFile file_;
   uint64_t first_time_ = 0;  // what the next first look finds counts from here on
   uint64_t last_look_ = 0;   // begin of the look before; 0: there was none
+  uint64_t seen_until_ = 0;  // begin of the last look at any program of the process
   Runtime runtime_ = Runtime::unknown;
 
   std::unique_ptr<CodeSource> source_;
-  std::unordered_map<Key, Kept, KeyHash> known_;
+  KnownBodies known_;
 
   Diagnostics diagnostics_;
   PerfMapPlace place_;

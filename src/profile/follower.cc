@@ -18,6 +18,8 @@ constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
 // A process without a source: asked often at first (a JVM that is starting), then seldom.
 constexpr uint64_t kFirstPause = 10 * kMillisecond;
 constexpr uint64_t kLongestPause = 4000 * kMillisecond;
+// Of CPU time: enough for some thousand new bodies at once.
+constexpr uint64_t kCredit = 100 * kMillisecond;
 
 }  // namespace
 
@@ -58,7 +60,7 @@ void Follower::add(pid_t pid, bool wanted) {
     ended_.push_back(std::move(summary));
     return;
   }
-  Entry entry;
+  Entry entry(LookPacer({options_.cpu_share, kShortestInterval, kLongestInterval, kCredit}));
   std::string path = FollowedProcess::path_in(options_.folder, *process);
   entry.process = std::make_unique<FollowedProcess>(std::move(*process), std::move(path),
                                                     options_.source, options_.begin);
@@ -82,27 +84,19 @@ void Follower::look(Entry& entry) {
   ++report_.looks;
   report_.cpu_ns += cost;
   const uint64_t now = monotonic_ns();
-  const auto paced = [&](uint64_t look_cost, size_t others) {
-    const double share = std::max(options_.cpu_share, 0.001);
-    return static_cast<uint64_t>(static_cast<double>(look_cost) / share) * others;
-  };
   switch (entry.process->state()) {
     case State::following: {
       if (first) {
         report_.first_cpu_ns += cost;
         // What the first look found is not what the next ones will find.
-        entry.cost = 0;
         entry.due = now + kShortestInterval;
         break;
       }
-      // Slowly down, at once up: a burst of new code is paid for.
-      entry.cost = std::max(cost, (entry.cost * 3 + cost) / 4);
-      entry.due = now + std::clamp(paced(entry.cost, std::max<size_t>(following(), 1)),
-                                   kShortestInterval, kLongestInterval);
+      entry.due = now + entry.pacer.pause_after(now, cost, following());
       break;
     }
     case State::searching:
-      entry.due = now + std::max(entry.pause, paced(cost, std::max<size_t>(entries_.size(), 1)));
+      entry.due = now + std::max(entry.pause, entry.pacer.pause_after(now, cost, entries_.size()));
       entry.pause = std::min(entry.pause * 2, kLongestPause);
       break;
     case State::self_dumped:

@@ -2,8 +2,9 @@
 // called and when it comes and goes, and writes it down as one jitdump file a process:
 // FOLDER/jit-PID-STARTTICKS.dump (names: profile/recorded_name.h).
 //
-// How often it looks is set by what a look costs: all of them together take at most `cpu_share` of
-// one CPU (but for the first look at each process), each process is looked at every 20 ms to 2 s.
+// How often it looks is set by what looks cost: in the long run all of them together take at most
+// `cpu_share` of one CPU (but for the first look at each process; a burst of new code may cost more
+// for a moment: look_pacer.h), each process is looked at every 20 ms to 2 s.
 // Not thread-safe; FollowerThread runs one beside the recording.
 #pragma once
 
@@ -20,6 +21,7 @@
 
 #include "base/result.h"
 #include "profile/followed_process.h"
+#include "profile/look_pacer.h"
 
 namespace jitscope {
 
@@ -55,9 +57,10 @@ class Follower {
 
  private:
   struct Entry {
+    explicit Entry(const LookPacer& pace) : pacer(pace) {}
     std::unique_ptr<FollowedProcess> process;
+    LookPacer pacer;
     uint64_t due = 0;
-    uint64_t cost = 0;   // of a look, CPU time
     uint64_t pause = 0;  // between searches for a source
     bool wanted = false;
   };

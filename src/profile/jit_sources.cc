@@ -40,6 +40,10 @@ class DumpHandler : public jitdump::Handler {
     dump_.timeline.gone(gone.address, gone.size, convert(gone.time));
     return true;
   }
+  bool on_close(const jitdump::Close& close) override {
+    if (dump_.recorded) dump_.seen_until = close.time;
+    return true;
+  }
 
  private:
   [[nodiscard]] uint64_t convert(uint64_t time) const {
@@ -216,7 +220,10 @@ std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint
     TimelineAnswer answer = dump->timeline.at(address, time);
     range.narrow(answer.low, answer.high);
     until = std::min(until, answer.valid_until);
-    if (answer.body == kNoBody) continue;
+    if (answer.body == kNoBody) {
+      if (time <= dump->seen_until) until = std::min(until, dump->seen_until + 1);
+      continue;
+    }
     JitAnswer result = answer_of(dump, answer);
     result.valid_from = answer.valid_from;
     result.valid_until = until;
@@ -305,6 +312,9 @@ std::string JitSources::reason(uint64_t address, uint64_t time) {
     if (!dump->timed) continue;
     const TimelineAnswer answer = dump->timeline.at(address, time);
     if (answer.ended != kNoBody) return "the code that lay there had been replaced by then";
+    if (time > dump->seen_until) {
+      return "compiled after the last look of jitscope record, before the process ended";
+    }
   }
   if (!dumps_.empty()) return "no body of the process's jitdump lay there at that time";
   if (map_ != nullptr) return "no line of the process's perf map holds the address";

@@ -36,6 +36,8 @@ struct LoadedDump {
   std::string why_untimed;
   uint64_t loads = 0;  // the file's loads are bodies 0, 1, 2, ... of the timeline
   uint64_t cut = 0;    // records that the end of the file cut short
+  // Of a recorded one whose process was followed to its end: when it was looked at last.
+  uint64_t seen_until = kForever;
   // Damage hides the rest: what lay where after the last record is not certain.
   bool damaged = false;
   Diagnostics diagnostics;

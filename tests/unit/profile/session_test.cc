@@ -127,6 +127,26 @@ TEST_F(SessionTest, ADumpIsRightInTime) {
                                   "<the code that lay there had been replaced by then>", "first"));
 }
 
+TEST_F(SessionTest, WhatWasCompiledAfterTheLastLookHasThatReason) {
+  PerfDataBuilder builder;
+  jit_process(builder, "");
+  sample(builder, kPid, 250 * kMilli, kCode + 0x50);
+  sample(builder, kPid, 250 * kMilli, kCode + 0x500);
+  sample(builder, kPid, 301 * kMilli, kCode + 0x50);
+  sample(builder, kPid, 301 * kMilli, kCode + 0x500);
+  std::string dump = two_functions();
+  jitdump::Writer(kPid).close(dump, 300 * kMilli);
+  const std::string recording = write_recording(builder);
+  const std::filesystem::path folder = recording + ".jit";
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  write(folder.filename().string() + "/jit-" + std::to_string(kPid) + "-1.dump", dump);
+  EXPECT_THAT(names(builder),
+              ::testing::ElementsAre(
+                  "second", "<no body of the process's jitdump lay there at that time>", "second",
+                  "<compiled after the last look of jitscope record, before the process "
+                  "ended>"));
+}
+
 TEST_F(SessionTest, AMappingOverTheCodeHidesNothing) {
   PerfDataBuilder builder;
   jit_process(builder, write("any.name", two_functions()));
