@@ -83,7 +83,7 @@ struct Found {
 };
 
 struct Times {
-  std::vector<double> bodies, details, bodies_again, details_again;  // ms
+  std::vector<double> bodies, details, bodies_again, details_again, places;  // ms
 };
 
 template <typename Work>
@@ -115,6 +115,9 @@ Result<Found> round(const Process& process, Times& times) {
       found.inlined += details[i].scopes->any_inlined() ? 1 : 0;
     }
   }
+  // As the follower of a recording looks.
+  source->only_places();
+  JITSCOPE_TRY(timed(times.places, [&] { return source->read(); }));
   for (const Diagnostics::Entry& entry : source->diagnostics().entries()) {
     if (entry.kind.find("changed while") == std::string::npos) {
       return fail(ErrorKind::damaged, fmt::format("{} x {}", entry.count, entry.kind), entry.first);
@@ -149,6 +152,7 @@ Result<bool> run(const std::string& java, unsigned rounds) {
   row("lines and inlining, first", times.details);
   row("bodies and names, again", times.bodies_again);
   row("lines and inlining, again", times.details_again);
+  row("places and names, again", times.places);
   return true;
 }
 

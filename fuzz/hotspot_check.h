@@ -35,6 +35,7 @@
 #include "runtimes/hotspot/line_numbers.h"
 #include "runtimes/hotspot/scope_reader.h"
 #include "runtimes/hotspot/signature.h"
+#include "runtimes/hotspot/vm_release.h"
 
 namespace jitscope::hotspot::test {
 

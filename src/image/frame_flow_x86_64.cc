@@ -231,6 +231,21 @@ std::optional<uint8_t> FrameState::base() const {
   return std::nullopt;
 }
 
+// What holds where two ways meet that left rsp at different depths (a loop that pushes what it
+// passes on), when rbp tells the frame on both. Nothing: what is known there may stay.
+std::optional<FrameState> FrameFlow::joined(uint64_t offset, const FrameState& state) const {
+  const FrameState& known = *states_[static_cast<size_t>(state_of_[offset])];
+  const int32_t rsp = known.points[kRsp];
+  const int32_t rbp = known.points[kRbp];
+  if (rsp == FrameState::kUnknown || rsp == state.points[kRsp]) return std::nullopt;
+  if (rbp == FrameState::kUnknown || rbp != state.points[kRbp]) return std::nullopt;
+  FrameState both = known;
+  for (size_t i = 0; i < kRegisters; ++i) {
+    if (both.points[i] != state.points[i]) both.points[i] = FrameState::kUnknown;
+  }
+  return both;
+}
+
 FrameFlow::FrameFlow(std::span<const std::byte> code, const FlowRules& rules)
     : code_(code), rules_(rules), state_of_(code.size(), -1) {
   FrameState nothing = FrameState::at_entry();
@@ -285,14 +300,23 @@ void FrameFlow::run(uint64_t offset, int32_t number) {
   FrameState state = *states_[static_cast<size_t>(number)];
   const auto branch = [&](std::optional<int64_t> target, const FrameState& there) {
     if (!target || *target < 0 || static_cast<uint64_t>(*target) >= code_.size()) return;
-    if (state_of_[static_cast<size_t>(*target)] >= 0) return;
-    work_.emplace_back(static_cast<uint64_t>(*target), intern(there));
+    const auto to = static_cast<uint64_t>(*target);
+    if (state_of_[to] >= 0 && !joined(to, there)) return;
+    work_.emplace_back(to, intern(there));
   };
-  while (offset < code_.size() && state_of_[offset] < 0) {
+  while (offset < code_.size()) {
+    const int32_t old = state_of_[offset];
+    if (old >= 0) {
+      // Each place is gone through once more at most: rsp is not known there any longer.
+      const auto both = joined(offset, state);
+      if (!both) return;
+      state = *both;
+      number = intern(state);
+    }
     Instruction it;
     if (!decoder.decode(code_, offset, it)) return;
     const uint64_t end = offset + it.info.length;
-    for (uint64_t i = offset; i < end && state_of_[i] < 0; ++i) state_of_[i] = number;
+    for (uint64_t i = offset; i < end && state_of_[i] == old; ++i) state_of_[i] = number;
     const auto target = target_of(it.info, offset);
     const bool pushes_its_place =
         it.info.mnemonic == ZYDIS_MNEMONIC_CALL && target && *target == static_cast<int64_t>(end);

@@ -78,6 +78,8 @@ class FrameFlow {
 
  private:
   int32_t intern(const FrameState& state);
+  // Of an offset that was followed already.
+  [[nodiscard]] std::optional<FrameState> joined(uint64_t offset, const FrameState& state) const;
   // Where code goes on behind the jump of a patch site; 0: it is none.
   [[nodiscard]] uint64_t behind_patch_site(uint64_t offset, int64_t target) const;
   // One stretch up to where it ends or joins what is known; what it branches to is put on `work_`.

@@ -19,7 +19,12 @@ bool starts_with(std::span<const std::byte> bytes, std::initializer_list<unsigne
 bool patchable_hotspot_entry(std::span<const std::byte> bytes) {
   return starts_with(bytes, {0x89, 0x84, 0x24}) ||  // mov %eax,-disp32(%rsp): stack bang
          starts_with(bytes, {0x48, 0x81, 0xec}) ||  // sub $imm32,%rsp
-         starts_with(bytes, {0x49, 0xba});          // mov $imm64,%r10: class initialisation barrier
+         starts_with(bytes, {0x49, 0xba}) ||        // mov $imm64,%r10: class initialisation barrier
+         // JVMs that never patch entries (JDK 26 on) take the short form: sub $imm8,%rsp, and
+         // behind it mov %rbp,disp8(%rsp). Both are moved, which surgery does only while no thread
+         // stands between them.
+         (starts_with(bytes, {0x48, 0x83, 0xec}) &&
+          starts_with(bytes.subspan(4), {0x48, 0x89, 0x6c, 0x24}));
 }
 
 }  // namespace
@@ -71,6 +76,19 @@ HitCheck hit_check_of(const CodeBody& body) {
     check.mask = 0xffffffffU;
     break;
   }
+  for (const IdentityCheck& identity : body.identity) {
+    const uint64_t at = identity.address - check.address;
+    if (check.address == 0 || identity.expected.size() != 1 || at < 4 || at > 7) continue;
+    check.value |= std::to_integer<uint64_t>(identity.expected.front()) << (8 * at);
+    check.mask |= uint64_t{0xff} << (8 * at);
+  }
+  return check;
+}
+
+HitCheck state_check_of(const CodeBody& body) {
+  HitCheck check = hit_check_of(body);
+  if (body.convention != CallConvention::hotspot_x86_64 || check.mask <= 0xffffffffU) return {};
+  check.skip_if_jump = false;
   return check;
 }
 

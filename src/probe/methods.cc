@@ -11,7 +11,8 @@ namespace {
 
 std::string nearest_hint(const Pattern& pattern, const std::vector<const MethodName*>& names) {
   const auto near = nearest_names(pattern.text(), names);
-  if (near.empty()) return "nothing with a name is there yet";
+  if (names.empty()) return "nothing with a name is there yet";
+  if (near.empty()) return "no name there comes near it: jitscope methods -p PID lists them";
   return fmt::format("nearest: {}", fmt::join(near, ", "));
 }
 

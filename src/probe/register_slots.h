@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "probe/site.h"
@@ -11,13 +12,17 @@
 
 namespace jitscope {
 
-// The session must outlive the result.
+// `check_of` says what is checked at each hit of a site; without it nothing is. The session must
+// outlive the result.
 inline std::function<Status(const std::string&, std::span<const ReadySlot>)> register_slots(
-    BpfSession& session) {
-  return [&session](const std::string& file, std::span<const ReadySlot> slots) {
+    BpfSession& session, std::function<HitCheck(uint32_t)> check_of = {}) {
+  return [&session, check_of = std::move(check_of)](const std::string& file,
+                                                    std::span<const ReadySlot> slots) {
     std::vector<UprobeSite> sites;
     sites.reserve(slots.size());
-    for (const ReadySlot& slot : slots) sites.push_back({slot.id, slot.offset, HitCheck{}});
+    for (const ReadySlot& slot : slots) {
+      sites.push_back({slot.id, slot.offset, check_of ? check_of(slot.id) : HitCheck{}});
+    }
     return session.add_uprobes(file, sites);
   };
 }

@@ -216,7 +216,11 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
         code_range_around(requests.front().body.entry, tracker_.snapshot(), maps);
     JITSCOPE_TRY(trampolines_.prepare(low, high));
   }
-  return trampolines_.place(requests, register_slots(*session_));
+  const auto check_of = [requests](uint32_t id) {
+    const auto found = std::ranges::find(requests, id, &SiteRequest::id);
+    return found == requests.end() ? HitCheck{} : state_check_of(found->body);
+  };
+  return trampolines_.place(requests, register_slots(*session_, check_of));
 }
 
 Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {

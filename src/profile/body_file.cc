@@ -75,10 +75,15 @@ void BodyFile::append(const Body& body, std::span<const std::byte> code) {
   }
   UnwindingInfo unwinding;
   if (body.unwind && !code.empty()) {
-    const std::vector<UnwindTable> tables = unwind_of_code(code, body.frame, body.entry);
-    if (!tables.empty()) unwinding = encode_unwinding_info(tables, body.size);
+    std::vector<UnwindTable> tables = unwind_of_code(code, body.frame, body.entry);
     const uint64_t padding = (kUnwindAlignment - body.size % kUnwindAlignment) % kUnwindAlignment;
-    if (padding + unwinding.mapped_size > body.room) unwinding = {};
+    // What would lie in the next body's range is lost to perf. Stubs hold many routines; the one
+    // that calls Java is among the first.
+    for (; !tables.empty(); tables.pop_back()) {
+      unwinding = encode_unwinding_info(tables, body.size);
+      if (padding + unwinding.mapped_size <= body.room) break;
+      unwinding = {};
+    }
   }
   load.unwind = std::as_bytes(std::span<const char>(unwinding.bytes));
   load.unwind_header_size = unwinding.header_size;

@@ -105,6 +105,7 @@ bool FollowedProcess::take_hotspot(const std::string& library, uint64_t base) {
     return false;
   }
   source_ = std::move(*source);
+  source_->only_places();
   summary_.source = source_->describe();
   state_ = State::following;
   return true;
@@ -183,8 +184,6 @@ Status FollowedProcess::write_bodies(const std::vector<const CodeBody*>& fresh,
     const uint64_t end = body.address + body.size;
     if (next == all.data() + all.size()) {
       out.room = kRoomBehindLast;
-    } else if (i + 1 < fresh.size() && fresh[i + 1] == next) {
-      out.room = UINT64_MAX;  // its own record comes later, and has its range back
     } else {
       out.room = next->address - std::min(next->address, end);
     }

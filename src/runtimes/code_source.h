@@ -35,6 +35,9 @@ class CodeSource {
   virtual ~CodeSource() = default;
 
   virtual Result<Snapshot> read() = 0;
+  // For those who only want to know what lies where: from now on read() may leave out what tells
+  // entries and states of bodies (CodeBody::state, identity, not_probeable) and costs less.
+  virtual void only_places() {}
 
   // Methods that the runtime has loaded, compiled or not (HotSpot). Empty where it cannot be told.
   // `name_only` methods have no body yet: calls of them run in the interpreter.

@@ -12,8 +12,15 @@ from harness import bodies, check, equal, jitscope, wait_for
 from runtimes import jdks, start_java
 
 SECONDS = int(os.environ.get("JITSCOPE_SOAK_SECONDS", "60"))
-COLLECTORS = ("UseG1GC", "UseZGC")
+# ZGC was an experiment before JDK 15, and is not there before 11.
+EXPERIMENT = "-XX:+UnlockExperimentalVMOptions"
 AT_ONCE = 100
+
+
+def collectors(major):
+    if major < 11:
+        return ["UseG1GC", "UseParallelGC"]
+    return ["UseG1GC", "UseZGC"]
 
 
 def report(target):
@@ -52,9 +59,9 @@ def test_churn():
     seed = int(os.environ.get("JITSCOPE_SEED", time.time_ns() % 1_000_000))
     print(f"seed {seed}", flush=True)
     rng = random.Random(seed)
-    configurations = [(major, java, collector) for major, java in jdks().items() for collector in COLLECTORS]
+    configurations = [(major, java, collector) for major, java in jdks().items() for collector in collectors(major)]
     for major, java, collector in configurations:
-        flags = [f"-XX:+{collector}", "-XX:ReservedCodeCacheSize=6m",
+        flags = [EXPERIMENT, f"-XX:+{collector}", "-XX:ReservedCodeCacheSize=6m",
                  f"-XX:ErrorFile={harness.scratch()}/hs_err.log"]
         with start_java(java, "Churn", flags=flags, others=("ChurnUnit", "ChurnShape")) as target:
             wait_for(lambda: len(candidates(target)) >= 2 * AT_ONCE, "methods to be compiled", 60)

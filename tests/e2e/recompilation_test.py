@@ -3,7 +3,7 @@ is waited for, and the coverage says that its calls are not seen."""
 
 import harness
 from harness import Run, check, equal, wait_for
-from runtimes import in_use, jdks, start_java
+from runtimes import in_use, jdks, start_java, warm
 
 WORK = "Late.work(int)"
 
@@ -59,4 +59,28 @@ def test_interpreted_only():
             target.check_sound()
 
 
-harness.main(test_interpreted_c1_c2, test_interpreted_only)
+def test_replaced():
+    """A body that was made not entrant counts no more, also where its caller still goes there: the JVM
+    jumps away at the entry (before JDK 26), or behind it."""
+    names = ["Replaced.caller(int)", "Replaced.work(int)"]
+    for major, java in jdks().items():
+        for backend in ("trampoline", "breakpoint"):
+            what = f"JDK {major}, {backend}"
+            # Without C1 there is one body of each, and it is not compiled anew after a few calls.
+            with start_java(java, "Replaced", flags=["-XX:-TieredCompilation"], dontinline="Replaced::*") as target:
+                warm(target, names, "c2", request="go 20000")
+                # The first call since then may still go to the interpreter, and mends the call site.
+                target.go("go 1000")
+                run = Run("trace", "-p", target.pid, "--count", "--json", "--backend", backend, names[1])
+                equal(run.started()["sites"], 1, f"{what}: sites")
+                target.go("go 1000")
+                target.go("load 0")
+                target.go("go 1")
+                run.interrupt()
+                summary = run.result((0, 1)).summaries()[names[1]]
+                equal(summary["calls"], 1000, f"{what}: calls before it was replaced")
+                target.check_sound()
+                target.go("go 1000")
+
+
+harness.main(test_interpreted_c1_c2, test_interpreted_only, test_replaced)

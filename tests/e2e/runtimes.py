@@ -1,4 +1,11 @@
-"""The runtimes that a test runs on: JDKs that are installed, Node, and the C target."""
+"""The runtimes that a test runs on: JDKs that are installed, Node, and the C target.
+
+JITSCOPE_JDKS adds JDKs that lie elsewhere, and leaves out others: "8=/opt/jdk8/bin/java,26=/root/bin/java-26,17="
+runs on 8, 26 and 25 (an entry without a path is one to leave out). A path may be that of a script that runs java in
+a container or chroot, where it sees this machine's /tmp and /var/tmp and ends up with the pid of the script. Programs
+are then compiled for the oldest of them. JDK 8 leaves the smallest methods to C1, where some tests wait for C2: there a
+script that adds -XX:-TieredCompilation helps.
+"""
 
 import glob
 import os
@@ -10,44 +17,61 @@ from harness import PROGRAMS, Skip, Target, bodies, check, equal, scratch, wait_
 
 WANTED_JDKS = (17, 25)
 _jdks = None
+_installed = None
 _classes = {}
 
 
-def jdks():
-    """{major version: java} of the wanted JDKs; says what is missing, skips when all are."""
-    global _jdks
-    if _jdks is None:
-        found = {}
+def _installed_jdks():
+    """{major version: java} of all JDKs under /usr/lib/jvm and of JAVA_HOME."""
+    global _installed
+    if _installed is None:
+        _installed = {}
         homes = [os.environ.get("JAVA_HOME", "")] + sorted(glob.glob("/usr/lib/jvm/*"))
         for home in homes:
             java = os.path.join(home, "bin/java")
             if not home or not os.access(java, os.X_OK):
                 continue
             text = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
-            version = re.search(r'version "(\d+)', text)
-            if version and int(version[1]) in WANTED_JDKS:
-                found.setdefault(int(version[1]), os.path.realpath(java))
-        _jdks = dict(sorted(found.items()))
+            version = re.search(r'version "(?:1\.)?(\d+)', text)
+            if version:
+                _installed.setdefault(int(version[1]), os.path.realpath(java))
+    return _installed
+
+
+def jdks():
+    """{major version: java} of the wanted JDKs; says what is missing, skips when all are."""
+    global _jdks
+    if _jdks is None:
+        found = {major: java for major, java in _installed_jdks().items() if major in WANTED_JDKS}
+        named = dict(word.split("=", 1) for word in os.environ.get("JITSCOPE_JDKS", "").split(",") if word)
+        found.update((int(major), java) for major, java in named.items())
+        _jdks = {major: java for major, java in sorted(found.items()) if java}
         for major in WANTED_JDKS:
-            if major not in _jdks:
+            if major not in found:
                 print(f"note: no JDK {major} under /usr/lib/jvm, not tested on it", flush=True)
     if not _jdks:
         raise Skip("no JDK 17 or 25 under /usr/lib/jvm")
     return _jdks
 
 
+def javac(release=17):
+    """The command that compiles for this release; for 17, for the oldest JDK that is tested on."""
+    compilers = [os.path.join(os.path.dirname(java), "javac")
+                 for major, java in sorted(_installed_jdks().items()) if major >= release]
+    compilers = [path for path in compilers if os.access(path, os.X_OK)]
+    if not compilers:
+        raise Skip(f"no JDK {release} or later with a javac")
+    return [compilers[0], "--release", str(min(release, *jdks()) if release == 17 else release)]
+
+
 def java_classes(main, base="/tmp", others=(), release=17):
     """The directory with a compiled program."""
     if (main, base) not in _classes:
-        compilers = [os.path.join(os.path.dirname(java), "javac")
-                     for major, java in jdks().items() if major >= release]
-        compilers = [path for path in compilers if os.access(path, os.X_OK)]
-        if not compilers:
-            raise Skip(f"no JDK {release} or later with a javac")
+        compiler = javac(release)
         out = scratch(base)
         sources = [str(PROGRAMS / f"{name}.java") for name in (main, *others)]
-        done = subprocess.run([compilers[0], "--release", str(release), "-sourcepath", str(PROGRAMS), "-d",
-                               str(out), *sources], capture_output=True, text=True)
+        done = subprocess.run([*compiler, "-sourcepath", str(PROGRAMS), "-d", str(out), *sources],
+                              capture_output=True, text=True)
         equal(done.returncode, 0, f"javac {main}: {done.stderr}")
         _classes[main, base] = out
     return _classes[main, base]
@@ -80,12 +104,16 @@ def start_node(*flags, program="truth.js"):
     return Target([node(), *flags, str(PROGRAMS / program)], cwd=scratch())
 
 
+def node_major():
+    return int(subprocess.run([node(), "--version"], capture_output=True, text=True, check=True).stdout[1:].split(".")[0])
+
+
 def hot_name():
-    """Of the function of truth.js: V8 counts it from the bracket behind its name."""
+    """Of the function of truth.js: V8 counts it from the bracket behind its name (Node 18 gives no column)."""
     path = PROGRAMS / "truth.js"
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("function hot("):
-            return f"hot {path}:{number}:{line.index('(') + 1}"
+            return f"hot {path}:{number}" + (f":{line.index('(') + 1}" if node_major() >= 20 else "")
     raise AssertionError("truth.js has no function hot")
 
 

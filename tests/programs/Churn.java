@@ -1,13 +1,17 @@
+import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Array;
+import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntBinaryOperator;
 import java.util.function.IntUnaryOperator;
 
 /**
  * Everything that makes a JVM compile, invalidate, move out and free code, with every result checked:
- * classes in loaders that are thrown away, hidden classes, subclasses that come and go, rare paths,
- * stack overflows, lambdas, System.gc. Answers "report" with "checked N errors M classes K".
+ * classes in loaders that are thrown away, hidden classes (from JDK 15 on), subclasses that come and go,
+ * rare paths, stack overflows, lambdas, System.gc. Answers "report" with "checked N errors M classes K".
  */
 public final class Churn {
   /** Has one subclass most of the time. */
@@ -39,6 +43,12 @@ public final class Churn {
   private static final AtomicLong CHECKED = new AtomicLong();
   private static final AtomicLong ERRORS = new AtomicLong();
   private static final AtomicLong CLASSES = new AtomicLong();
+  // MethodHandles.Lookup.defineHiddenClass; null before JDK 15.
+  private static final Method defineHidden =
+      Arrays.stream(MethodHandles.Lookup.class.getMethods())
+          .filter(method -> method.getName().equals("defineHiddenClass"))
+          .findAny()
+          .orElse(null);
   private static byte[] unit;
   private static byte[] shape;
 
@@ -55,7 +65,9 @@ public final class Churn {
 
   private static byte[] bytesOf(String name) throws Exception {
     try (InputStream in = Churn.class.getResourceAsStream(name + ".class")) {
-      return in.readAllBytes();
+      ByteArrayOutputStream all = new ByteArrayOutputStream();
+      for (int b = in.read(); b >= 0; b = in.read()) all.write(b);
+      return all.toByteArray();
     }
   }
 
@@ -73,7 +85,9 @@ public final class Churn {
   }
 
   private static void hidden(int round) throws Throwable {
-    MethodHandles.Lookup lookup = MethodHandles.lookup().defineHiddenClass(unit, true);
+    Object noOptions = Array.newInstance(defineHidden.getParameterTypes()[2].getComponentType(), 0);
+    MethodHandles.Lookup lookup =
+        (MethodHandles.Lookup) defineHidden.invoke(MethodHandles.lookup(), unit, true, noOptions);
     Object made = lookup.lookupClass().getDeclaredConstructor().newInstance();
     useUnit((IntBinaryOperator) made, 1000 + round % 3 * 4000);
     CLASSES.incrementAndGet();
@@ -164,7 +178,7 @@ public final class Churn {
     unit = bytesOf("ChurnUnit");
     shape = bytesOf("ChurnShape");
     start("loaders", Churn::loaders);
-    start("hidden", Churn::hidden);
+    if (defineHidden != null) start("hidden", Churn::hidden);
     start("traps", Churn::traps);
     start("overflow", Churn::overflow);
     new Session()

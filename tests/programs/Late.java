@@ -5,8 +5,9 @@
 final class Late {
   private Late() {}
 
+  // Large enough that JDK 8 does not leave it to C1 as trivial (15 bytes of bytecode).
   static int work(int i) {
-    return i * 5 + 3;
+    return ((i * 5 + 3) ^ (i << 7)) - ((i ^ 0x5a5a) + 9);
   }
 
   // Loaded with its class, never called.
@@ -17,7 +18,7 @@ final class Late {
   private static String go(int n) {
     int errors = 0;
     for (int i = 0; i < n; i++) {
-      if (work(i) != i * 5 + 3) errors++;
+      if (work(i) != ((i * 5 + 3) ^ (i << 7)) - ((i ^ 0x5a5a) + 9)) errors++;
     }
     return "calls " + n + " errors " + errors;
   }

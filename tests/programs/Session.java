@@ -1,4 +1,6 @@
 import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -7,7 +9,8 @@ import java.util.Map;
 
 /**
  * The line protocol between a test and its Java program: the program prints "ready PID", then answers
- * every line "VERB N" on standard input with one line "VERB REPLY". The end of the input ends it.
+ * every line "VERB N" on standard input with one line "VERB REPLY". The end of the input ends it. What
+ * stands here and in most programs is there since JDK 8, so that tests can run on it.
  */
 final class Session {
   interface Handler {
@@ -15,7 +18,11 @@ final class Session {
   }
 
   private final Map<String, Handler> handlers = new HashMap<>();
-  private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+  private final PrintStream out;
+
+  Session() throws IOException {
+    out = new PrintStream(System.out, true, "UTF-8");
+  }
 
   Session on(String verb, Handler handler) {
     handlers.put(verb, handler);
@@ -29,7 +36,7 @@ final class Session {
   void serve() throws Exception {
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    line("ready " + ProcessHandle.current().pid());
+    line("ready " + new File("/proc/self").getCanonicalFile().getName());
     for (String text = in.readLine(); text != null; text = in.readLine()) {
       String[] words = text.trim().split(" +");
       Handler handler = handlers.get(words[0]);

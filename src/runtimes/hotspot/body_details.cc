@@ -96,6 +96,8 @@ std::vector<std::shared_ptr<const CodeScopes>> BodyDetails::read(
 }
 
 void BodyDetails::keep_only(std::span<const PlacedNmethod> alive) {
+  // What is stale is never given out: it only takes room, and not much.
+  if (kept_.size() <= alive.size()) return;
   std::erase_if(kept_, [&](const auto& entry) {
     const auto found = std::ranges::lower_bound(
         alive, entry.first, {}, [](const PlacedNmethod& nmethod) { return nmethod.blob.blob; });

@@ -52,9 +52,9 @@ class BodyDetails {
                                                       const MethodNames& names,
                                                       std::span<const PlacedNmethod* const> wanted,
                                                       Diagnostics& diagnostics);
-  // Forgets what is kept for other nmethods than these (sorted by blob.blob).
+  // Forgets what is kept for other nmethods than these (sorted by blob.blob), once it is more than
+  // there are of these.
   void keep_only(std::span<const PlacedNmethod> alive);
-  [[nodiscard]] size_t kept() const { return kept_.size(); }
 
  private:
   struct Kept {

@@ -17,15 +17,23 @@ constexpr size_t kMaxLoaders = 1'000'000;
 constexpr size_t kMaxKlasses = 2'000'000;
 constexpr size_t kMaxMethods = 20'000'000;
 constexpr uint64_t kMaxMethodsOfClass = 65'535;  // JVMS 4.1, methods_count
+constexpr int64_t kMaxBuckets = 1 << 20;         // 1,009 by default (PredictedLoadedClassCount)
+constexpr uint64_t kSharedEntry = 1;             // hashtable.hpp: BasicHashtableEntry::is_shared
 
 }  // namespace
 
 Result<ClassGraph> ClassGraph::open(const VmStructs& structs) {
   ClassGraph graph;
-  JITSCOPE_ASSIGN(graph.head_address_, structs.static_address("ClassLoaderDataGraph", "_head"));
-  JITSCOPE_ASSIGN(graph.loader_next_, structs.member({"ClassLoaderData"}, {"_next"}));
-  JITSCOPE_ASSIGN(graph.loader_klasses_, structs.member({"ClassLoaderData"}, {"_klasses"}));
-  JITSCOPE_ASSIGN(graph.next_link_, structs.member({"Klass"}, {"_next_link"}));
+  const auto loader_klasses = structs.member_if({"ClassLoaderData"}, {"_klasses"});
+  const auto next_link = structs.member_if({"Klass"}, {"_next_link"});
+  if (loader_klasses && next_link) {
+    graph.loader_klasses_ = *loader_klasses;
+    graph.next_link_ = *next_link;
+    JITSCOPE_ASSIGN(graph.head_address_, structs.static_address("ClassLoaderDataGraph", "_head"));
+    JITSCOPE_ASSIGN(graph.loader_next_, structs.member({"ClassLoaderData"}, {"_next"}));
+  } else {
+    JITSCOPE_TRY(graph.open_dictionary(structs));
+  }
   JITSCOPE_ASSIGN(graph.layout_helper_, structs.member({"Klass"}, {"_layout_helper"}));
   JITSCOPE_ASSIGN(graph.methods_, structs.member({"InstanceKlass"}, {"_methods"}));
   // All Arrays of pointers look alike; Array<Klass*> is the one that is always described.
@@ -39,6 +47,87 @@ Result<ClassGraph> ClassGraph::open(const VmStructs& structs) {
   }
   graph.array_data_ = static_cast<uint32_t>(data->offset);
   return graph;
+}
+
+Status ClassGraph::open_dictionary(const VmStructs& structs) {
+  JITSCOPE_ASSIGN(dictionary_address_, structs.static_address("SystemDictionary", "_dictionary"));
+  JITSCOPE_ASSIGN(table_size_, structs.member({"BasicHashtable<mtInternal>"}, {"_table_size"}));
+  JITSCOPE_ASSIGN(buckets_, structs.member({"BasicHashtable<mtInternal>"}, {"_buckets"}));
+  JITSCOPE_ASSIGN(bucket_entry_, structs.member({"HashtableBucket<mtInternal>"}, {"_entry"}));
+  JITSCOPE_ASSIGN(const uint64_t bucket, structs.type_size("HashtableBucket<mtInternal>"));
+  JITSCOPE_ASSIGN(dictionary_next_, structs.member({"BasicHashtableEntry<mtInternal>"}, {"_next"}));
+  JITSCOPE_ASSIGN(dictionary_klass_, structs.member({"IntptrHashtableEntry"}, {"_literal"}));
+  if (bucket < bucket_entry_.end() || bucket > 64 || dictionary_klass_.width != 8) {
+    return fail(ErrorKind::not_possible,
+                "this JVM's description of its dictionary of classes "
+                "contradicts itself");
+  }
+  bucket_bytes_ = static_cast<uint32_t>(bucket);
+  return {};
+}
+
+Result<std::vector<uint64_t>> ClassGraph::dictionary_klasses(MemoryReader& memory,
+                                                             Diagnostics& diagnostics) const {
+  JITSCOPE_ASSIGN(const uint64_t dictionary, read_u64(memory, dictionary_address_));
+  std::vector<std::byte> head(std::max(table_size_.end(), buckets_.end()));
+  JITSCOPE_TRY(memory.read(dictionary, head));
+  StructView table(head);
+  const int64_t size = table.get_signed(table_size_);
+  const uint64_t buckets = table.get(buckets_);
+  if (!table.ok() || size <= 0 || size > kMaxBuckets || buckets == 0) {
+    return fail(ErrorKind::damaged, fmt::format("the dictionary of classes has {} buckets", size),
+                fmt::format("{:#x}", dictionary), "the JVM may still be starting; try again");
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(size) * bucket_bytes_);
+  JITSCOPE_TRY(memory.read(buckets, bytes));
+  std::vector<uint64_t> chains;
+  for (size_t at = 0; at < bytes.size(); at += bucket_bytes_) {
+    const uint64_t entry = StructView(std::span(bytes).subspan(at)).get(bucket_entry_);
+    if (entry != 0) chains.push_back(entry & ~kSharedEntry);
+  }
+  // One step along every chain at a time.
+  std::vector<uint64_t> klasses;
+  std::unordered_set<uint64_t> seen;
+  while (!chains.empty() && seen.size() < kMaxKlasses) {
+    StructBatch batch(std::max(dictionary_next_.end(), dictionary_klass_.end()));
+    std::erase_if(chains, [&](uint64_t entry) { return !seen.insert(entry).second; });
+    for (const uint64_t entry : chains) batch.add(entry);
+    batch.read(memory);
+    std::vector<uint64_t> next;
+    for (const uint64_t entry : chains) {
+      StructView view(batch.get(entry));
+      const uint64_t link = view.get(dictionary_next_) & ~kSharedEntry;
+      const uint64_t klass = view.get(dictionary_klass_);
+      if (!view.ok()) {
+        diagnostics.note("class unloaded while being read", fmt::format("entry {:#x}", entry));
+        continue;
+      }
+      klasses.push_back(klass);
+      if (link != 0) next.push_back(link);
+    }
+    chains = std::move(next);
+  }
+  std::ranges::sort(klasses);
+  klasses.erase(std::unique(klasses.begin(), klasses.end()), klasses.end());
+  // Instances alone, as below.
+  StructBatch batch(layout_helper_.end());
+  for (const uint64_t klass : klasses) batch.add(klass);
+  batch.read(memory);
+  std::erase_if(klasses, [&](uint64_t klass) {
+    StructView view(batch.get(klass));
+    const auto helper = static_cast<int32_t>(view.get(layout_helper_));
+    if (view.ok()) return helper <= 0;
+    diagnostics.note("class unloaded while being read", fmt::format("{:#x}", klass));
+    return true;
+  });
+  return klasses;
+}
+
+Result<std::vector<uint64_t>> ClassGraph::klasses(MemoryReader& memory,
+                                                  Diagnostics& diagnostics) const {
+  if (dictionary_address_ != 0) return dictionary_klasses(memory, diagnostics);
+  JITSCOPE_ASSIGN(std::vector<uint64_t> chains, first_klasses(memory, diagnostics));
+  return all_klasses(memory, std::move(chains), diagnostics);
 }
 
 Result<std::vector<uint64_t>> ClassGraph::first_klasses(MemoryReader& memory,
@@ -90,8 +179,7 @@ std::vector<uint64_t> ClassGraph::all_klasses(MemoryReader& memory, std::vector<
 
 Result<std::vector<ClassMethods>> ClassGraph::read(MemoryReader& memory,
                                                    Diagnostics& diagnostics) const {
-  JITSCOPE_ASSIGN(std::vector<uint64_t> chains, first_klasses(memory, diagnostics));
-  const std::vector<uint64_t> klasses = all_klasses(memory, std::move(chains), diagnostics);
+  JITSCOPE_ASSIGN(const std::vector<uint64_t> klasses, this->klasses(memory, diagnostics));
 
   std::vector<ByteRange> ranges;
   for (const uint64_t klass : klasses) ranges.push_back({klass + methods_.offset, 8});

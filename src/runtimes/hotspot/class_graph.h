@@ -3,6 +3,11 @@
 // ClassLoaderDataGraph::_head -> ClassLoaderData::_next; ClassLoaderData::_klasses ->
 // Klass::_next_link; InstanceKlass::_methods -> Array<Method*>. Array classes have no methods and
 // are told by their negative layout helper (klass.hpp).
+//
+// JDK 8 does not say where a loader's classes are; there they come out of
+// SystemDictionary::_dictionary, a hash table of all classes that have a name (dictionary.hpp;
+// hashtable.hpp: the lowest bit of an entry's _next marks shared ones). It has a class once for
+// each loader that was asked for it, and no anonymous ones.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +35,11 @@ class ClassGraph {
 
  private:
   ClassGraph() = default;
+  Status open_dictionary(const VmStructs& structs);
+  // The instance classes.
+  Result<std::vector<uint64_t>> klasses(MemoryReader& memory, Diagnostics& diagnostics) const;
+  Result<std::vector<uint64_t>> dictionary_klasses(MemoryReader& memory,
+                                                   Diagnostics& diagnostics) const;
   Result<std::vector<uint64_t>> first_klasses(MemoryReader& memory, Diagnostics& diagnostics) const;
   std::vector<uint64_t> all_klasses(MemoryReader& memory, std::vector<uint64_t> chains,
                                     Diagnostics& diagnostics) const;
@@ -38,6 +48,12 @@ class ClassGraph {
   FieldRef loader_next_, loader_klasses_;  // ClassLoaderData
   FieldRef next_link_, layout_helper_;     // Klass
   FieldRef methods_;                       // InstanceKlass
+  // Of JVMs with one dictionary of all classes; its static pointer is 0 in the others.
+  uint64_t dictionary_address_ = 0;
+  FieldRef table_size_, buckets_;                // BasicHashtable
+  FieldRef bucket_entry_;                        // HashtableBucket
+  uint32_t bucket_bytes_ = 0;                    // sizeof(HashtableBucket)
+  FieldRef dictionary_next_, dictionary_klass_;  // of an entry
   FieldRef array_length_;
   uint32_t array_data_ = 0;
 };

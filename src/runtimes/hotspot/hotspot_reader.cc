@@ -8,6 +8,7 @@
 
 #include "base/byte_cursor.h"
 #include "runtimes/hotspot/batch.h"
+#include "runtimes/hotspot/vm_flags.h"
 
 namespace jitscope::hotspot {
 namespace {
@@ -76,6 +77,7 @@ Result<HotspotReader> HotspotReader::open(MemoryReader& memory, const SymbolLook
   if (auto classes = ClassGraph::open(structs)) reader.classes_ = std::move(*classes);
   // One that does not describe its scopes still has its bodies named.
   if (auto details = BodyDetails::open(structs)) reader.details_ = std::move(*details);
+  reader.why_code_may_move_ = hotspot::why_code_may_move(memory, structs);
   return reader;
 }
 
@@ -212,7 +214,7 @@ void HotspotReader::read_entry_bytes(MemoryReader& memory, std::vector<Nmethod>&
   });
 }
 
-Status HotspotReader::check_entries(const std::vector<Nmethod>& nmethods) const {
+Status HotspotReader::check_entries(const std::vector<Nmethod>& nmethods) {
   if (convention_ != CallConvention::hotspot_x86_64) return {};
   size_t judged = 0;
   size_t usual = 0;
@@ -224,7 +226,9 @@ Status HotspotReader::check_entries(const std::vector<Nmethod>& nmethods) const 
     ++judged;
     if (usual_entry(*nmethod.entry_bytes)) ++usual;
   }
-  if (judged < kEnoughToJudge || usual * 2 >= judged) return {};
+  if (judged < kEnoughToJudge) return {};
+  entries_checked_ = usual * 2 >= judged;
+  if (entries_checked_) return {};
   return fail(ErrorKind::not_possible,
               fmt::format("the verified entries that this JVM describes are no method entries "
                           "({} of {} begin as expected)",
@@ -247,6 +251,8 @@ CodeBody HotspotReader::body_of(const Nmethod& nmethod) const {
   body.version = header.compile_id;
   body.convention = convention_;
   body.frame_bytes = nmethod.blob.frame_bytes;
+
+  if (only_places_) return body;
 
   // The JVM patches the entry before it sets the state (nmethod::make_not_entrant), with a jump to
   // a stub in the code cache; a jump out of the code cache is a probe's and says nothing. Without a
@@ -296,8 +302,10 @@ Result<Snapshot> HotspotReader::read(MemoryReader& memory, Diagnostics& diagnost
   std::vector<Stub> stubs;
   JITSCOPE_TRY(read_blocks(memory, diagnostics, nmethods, stubs, snapshot.torn));
   read_names(memory, diagnostics, nmethods, snapshot.torn);
-  read_entry_bytes(memory, nmethods);
-  JITSCOPE_TRY(check_entries(nmethods));
+  if (!only_places_ || !entries_checked_) {
+    read_entry_bytes(memory, nmethods);
+    JITSCOPE_TRY(check_entries(nmethods));
+  }
 
   snapshot.bodies.reserve(nmethods.size() + stubs.size());
   for (const Nmethod& nmethod : nmethods) snapshot.bodies.push_back(body_of(nmethod));
@@ -350,22 +358,6 @@ Result<std::vector<std::shared_ptr<const MethodName>>> HotspotReader::loaded_met
     }
   }
   return result;
-}
-
-Result<std::string> read_vm_release(MemoryReader& memory, const VmStructs& structs) {
-  auto address = structs.static_address("Abstract_VM_Version", "_s_vm_release");
-  if (!address) address = structs.static_address("VM_Version", "_s_vm_release");
-  if (!address) return fail(std::move(address.error()));
-  JITSCOPE_ASSIGN(const uint64_t text, read_u64(memory, *address));
-  std::array<std::byte, 128> bytes{};
-  JITSCOPE_TRY(memory.read(text, bytes));
-  ByteCursor cursor(bytes);
-  const std::string_view release = cursor.c_string();
-  if (!cursor.ok() || release.empty() ||
-      !std::ranges::all_of(release, [](char c) { return c >= 0x20 && c < 0x7f; })) {
-    return fail(ErrorKind::damaged, "the JVM's version is no text", fmt::format("{:#x}", text));
-  }
-  return std::string(release);
 }
 
 }  // namespace jitscope::hotspot

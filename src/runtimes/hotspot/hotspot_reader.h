@@ -38,10 +38,14 @@ class HotspotReader {
                                     CallConvention convention);
 
   Result<Snapshot> read(MemoryReader& memory, Diagnostics& diagnostics);
+  // See CodeSource::only_places().
+  void only_places() { only_places_ = true; }
   // Of bodies that the last read() gave; see CodeSource::details.
   std::vector<BodyDetail> details(MemoryReader& memory, Diagnostics& diagnostics,
                                   std::span<const CodeBody* const> bodies);
   [[nodiscard]] bool knows_loaded_methods() const { return classes_.has_value(); }
+  // See why_code_may_move() in vm_flags.h; as of open(), since no JVM changes it while it runs.
+  [[nodiscard]] const std::string& why_code_may_move() const { return why_code_may_move_; }
   Result<std::vector<std::shared_ptr<const MethodName>>> loaded_methods(
       MemoryReader& memory, Diagnostics& diagnostics) const;
 
@@ -75,7 +79,7 @@ class HotspotReader {
   void read_names(MemoryReader& memory, Diagnostics& diagnostics, std::vector<Nmethod>& nmethods,
                   uint64_t& torn);
   void read_entry_bytes(MemoryReader& memory, std::vector<Nmethod>& nmethods) const;
-  [[nodiscard]] Status check_entries(const std::vector<Nmethod>& nmethods) const;
+  Status check_entries(const std::vector<Nmethod>& nmethods);
   [[nodiscard]] CodeBody body_of(const Nmethod& nmethod) const;
   void remember(std::span<const Nmethod> nmethods, std::span<const Stub> stubs);
 
@@ -88,14 +92,14 @@ class HotspotReader {
   std::optional<ClassGraph> classes_;
   std::optional<BodyDetails> details_;
   CallConvention convention_;
+  std::string why_code_may_move_;
+  bool only_places_ = false;
+  bool entries_checked_ = false;  // there were enough of them, and they are method entries
   std::unordered_map<uint64_t, Known> known_;  // by nmethod address
   std::unordered_map<std::string, std::shared_ptr<const MethodName>> stub_names_;
   // As of the last read().
   std::vector<PlacedNmethod> placed_;                    // by address
   std::unordered_map<uint64_t, FrameInfo> stub_frames_;  // by the code's address
 };
-
-// "17.0.15+6-Debian-1deb12u1": Abstract_VM_Version::_s_vm_release (VM_Version before JDK 9).
-Result<std::string> read_vm_release(MemoryReader& memory, const VmStructs& structs);
 
 }  // namespace jitscope::hotspot

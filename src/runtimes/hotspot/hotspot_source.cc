@@ -7,6 +7,7 @@
 
 #include "runtimes/hotspot/hotspot_reader.h"
 #include "runtimes/hotspot/libjvm_file.h"
+#include "runtimes/hotspot/vm_release.h"
 
 namespace jitscope {
 namespace {
@@ -80,11 +81,13 @@ class HotspotSource : public CodeSource {
     return reader_.knows_loaded_methods();
   }
 
+  void only_places() override { reader_.only_places(); }
   [[nodiscard]] SourceKind kind() const override { return SourceKind::hotspot_memory; }
   [[nodiscard]] std::string describe() const override { return "HotSpot structures in memory"; }
-  // HotSpot never moves an nmethod; it frees it and may put another one there, which the identity
-  // checks of the body find out.
-  [[nodiscard]] bool code_is_fixed() const override { return true; }
+  // HotSpot moves no nmethod unless it is told to; it frees it and may put another one there, which
+  // the identity checks of the body find out.
+  [[nodiscard]] bool code_is_fixed() const override { return reader_.why_code_may_move().empty(); }
+  [[nodiscard]] std::string movable_reason() const override { return reader_.why_code_may_move(); }
   [[nodiscard]] std::string load_probe_file() const override { return probe_file_; }
 
  private:

@@ -57,6 +57,7 @@ Result<NmethodLayout> NmethodLayout::open(const VmStructs& structs) {
   JITSCOPE_ASSIGN(layout.blob_size_, structs.type_size("CodeBlob"));
   JITSCOPE_ASSIGN(layout.nmethod_size_, structs.type_size("nmethod"));
   layout.invocation_bci_ = structs.int_constant("InvocationEntryBci").value_or(-1);
+  layout.invalidated_osr_bci_ = structs.int_constant("InvalidOSREntryBci").value_or(-2);
 
   if (structs.find("nmethod", "_stack_traversal_mark") != nullptr) {
     layout.last_not_entrant_ = structs.has_type("CompiledMethod") ? 2 : 1;
@@ -139,7 +140,10 @@ std::optional<NmethodHeader> NmethodLayout::decode_nmethod(const BlobHeader& hea
 
   if (result.method == 0 || (result.method & 7U) != 0) return std::nullopt;
   if (result.entry < header.code_begin || result.entry >= header.code_end) return std::nullopt;
-  if (result.entry_bci < 0 && result.entry_bci != invocation_bci_) return std::nullopt;
+  if (result.entry_bci < 0 && result.entry_bci != invocation_bci_) {
+    if (result.entry_bci != invalidated_osr_bci_) return std::nullopt;
+    result.entry_bci = NmethodHeader::kInvalidatedOsr;
+  }
   if (result.osr() &&
       (result.osr_entry < header.code_begin || result.osr_entry >= header.code_end)) {
     return std::nullopt;

@@ -48,12 +48,14 @@ struct NmethodHeader {
   uint64_t method = 0;  // Method*
   uint64_t entry = 0;   // verified entry
   uint64_t osr_entry = 0;
-  int64_t entry_bci = -1;
+  int64_t entry_bci = -1;  // of an OSR body, or kInvalidatedOsr, or -1
   uint8_t level = 0;
   NmethodState state = NmethodState::in_use;
   uint8_t raw_state = 0;
   uint32_t compile_id = 0;
-  [[nodiscard]] bool osr() const { return entry_bci >= 0; }
+  // JDK 8 forgets where an OSR body was entered when it invalidates it (InvalidOSREntryBci).
+  static constexpr int64_t kInvalidatedOsr = -2;
+  [[nodiscard]] bool osr() const { return entry_bci >= 0 || entry_bci == kInvalidatedOsr; }
 };
 
 class NmethodLayout {
@@ -91,6 +93,7 @@ class NmethodLayout {
   int64_t last_not_entrant_ = INT8_MAX;  // states above are dead
   int64_t last_state_ = 2;               // states above are nonsense
   int64_t invocation_bci_ = -1;
+  int64_t invalidated_osr_bci_ = -2;
   uint32_t header_bytes_ = 0;
 };
 

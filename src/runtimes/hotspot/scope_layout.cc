@@ -54,7 +54,10 @@ Result<ScopeLayout> ScopeLayout::open(const VmStructs& structs) {
     JITSCOPE_ASSIGN(layout.metadata_, structs.member({"nmethod"}, {"_metadata_offset"}));
   }
   layout.oop_maps_ = structs.member_if({"CodeBlob"}, {"_oop_maps"});
-  layout.oop_map_count_ = structs.member_if({"ImmutableOopMapSet"}, {"_count"});
+  const VmField* maps = structs.find("CodeBlob", "_oop_maps");
+  layout.oop_map_count_ = maps != nullptr && maps->type == "OopMapSet*"
+                              ? structs.member_if({"OopMapSet"}, {"_om_count"})
+                              : structs.member_if({"ImmutableOopMapSet"}, {"_count"});
 
   uint32_t end = 0;
   for (const FieldRef& field : {layout.blob_size_, layout.data_offset_, layout.scopes_, layout.pcs_,

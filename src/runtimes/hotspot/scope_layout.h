@@ -27,7 +27,7 @@ struct ScopeAreas {
   ByteRange pc_descs;
   ByteRange scopes;
   ByteRange metadata;
-  uint64_t oop_maps = 0;  // ImmutableOopMapSet*; 0: none
+  uint64_t oop_maps = 0;  // ImmutableOopMapSet* (OopMapSet* in JDK 8); 0: none
   [[nodiscard]] uint64_t bytes() const {
     return uint64_t{pc_descs.length} + scopes.length + metadata.length;
   }
@@ -44,7 +44,7 @@ class ScopeLayout {
   [[nodiscard]] std::optional<ScopeAreas> areas(const BlobHeader& blob,
                                                 std::span<const std::byte> bytes) const;
   [[nodiscard]] const PcDescLayout& pc_desc() const { return pc_desc_; }
-  // ImmutableOopMapSet::_count: how many safepoints there are.
+  // ImmutableOopMapSet::_count (OopMapSet::_om_count): how many safepoints there are.
   [[nodiscard]] std::optional<FieldRef> oop_map_count() const { return oop_map_count_; }
 
  private:
@@ -58,7 +58,7 @@ class ScopeLayout {
   std::optional<FieldRef> mutable_data_, mutable_size_, relocation_size_;  // CodeBlob
   FieldRef metadata_;
   std::optional<FieldRef> oop_maps_;       // CodeBlob
-  std::optional<FieldRef> oop_map_count_;  // ImmutableOopMapSet
+  std::optional<FieldRef> oop_map_count_;  // of what oop_maps_ points to
   uint32_t header_bytes_ = 0;
 };
 

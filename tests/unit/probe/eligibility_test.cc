@@ -87,13 +87,15 @@ TEST(WhyNot, AnEntryThatCrossesAPageIsNotChanged) {
 }
 
 TEST(WhyNot, HotspotEntriesAreOnlyPatchedWhereTheJvmCould) {
-  for (const Bytes& fine : {bang, bytes_of({0x48, 0x81, 0xec, 0x10, 0, 0, 0, 0x90}),
-                            bytes_of({0x49, 0xba, 1, 2, 3, 4, 5, 6})}) {
+  for (const Bytes& fine :
+       {bang, bytes_of({0x48, 0x81, 0xec, 0x10, 0, 0, 0, 0x90}),
+        bytes_of({0x49, 0xba, 1, 2, 3, 4, 5, 6}),
+        bytes_of({0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x6c, 0x24, 0x10})}) {  // sub imm8; mov rbp
     EXPECT_EQ(why_not(body_at(), fine, Backend::trampoline), "");
   }
   for (const Bytes& other :
        {bytes_of({0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0x90}),  // push rbp
-        bytes_of({0x48, 0x83, 0xec, 0x10, 0x90, 0x90, 0x90, 0x90}),  // sub imm8
+        bytes_of({0x48, 0x83, 0xec, 0x10, 0x90, 0x90, 0x90, 0x90}),  // sub imm8, something else
         bytes_of({0x48, 0x8b, 0x06, 0x90, 0x90, 0x90, 0x90, 0x90}),  // Object.hashCode
         bytes_of({0xe8, 1, 2, 3, 4, 0x90, 0x90, 0x90}),              // OSR
         bytes_of({0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90})}) {
@@ -127,6 +129,27 @@ TEST(HitCheckOf, TakesTheFourByteCompileId) {
   EXPECT_EQ(hit_check_of(body).address, 0U);
   body.convention = CallConvention::v8_x86_64;
   EXPECT_FALSE(hit_check_of(body).skip_if_jump);
+}
+
+TEST(HitCheckOf, TakesTheStateWhereItLiesWithinTheSameEightBytes) {
+  CodeBody body = body_at();
+  body.identity = {{0x200, bytes_of({0x78, 0x56, 0x34, 0x92})},
+                   {0x207, bytes_of({0x01})},
+                   {0x300, bytes_of({1, 2, 3, 4, 5, 6, 7, 8})}};
+  EXPECT_EQ(hit_check_of(body).value, 0x0100000092345678U);
+  EXPECT_EQ(hit_check_of(body).mask, 0xff000000ffffffffU);
+  const HitCheck state = state_check_of(body);
+  EXPECT_EQ(state.address, 0x200U);
+  EXPECT_EQ(state.mask, 0xff000000ffffffffU);
+  EXPECT_FALSE(state.skip_if_jump);
+  // In front of it, too far behind it: the compile id alone, which says nothing of a trampoline.
+  for (const uint64_t elsewhere : {uint64_t{0x1ff}, uint64_t{0x203}, uint64_t{0x208}}) {
+    body.identity[1].address = elsewhere;
+    EXPECT_EQ(hit_check_of(body).mask, 0xffffffffU) << elsewhere;
+    EXPECT_EQ(state_check_of(body).address, 0U) << elsewhere;
+  }
+  body.identity.clear();
+  EXPECT_EQ(state_check_of(body).address, 0U);
 }
 
 }  // namespace

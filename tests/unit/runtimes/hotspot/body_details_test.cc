@@ -203,6 +203,18 @@ TEST_P(BodyDetailsTest, OnlyMorePcDescsThanSafepointsAreExact) {
   for (const auto& range : found[1].scopes->ranges) EXPECT_FALSE(range.exact);
 }
 
+TEST_P(BodyDetailsTest, TheOopMapsOfJdk8AreCountedToo) {
+  jvm.use_oop_map_set();
+  auto debug = inlining();
+  debug.oop_maps = 2;
+  jvm.add_nmethod({.method = outer, .debug = debug});
+  open();
+  read();
+  const auto found = details();
+  ASSERT_TRUE(found[0].scopes);
+  EXPECT_TRUE(found[0].scopes->ranges.back().exact);
+}
+
 TEST_P(BodyDetailsTest, FramesOfStubs) {
   jvm.add_stub("Interpreter", 0);
   jvm.add_stub("resolve_static_call", 8);

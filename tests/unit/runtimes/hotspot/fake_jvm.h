@@ -55,6 +55,7 @@ class FakeJvm : public MemoryReader {
   static constexpr uint64_t kBlobSegments = 8;
   static constexpr uint64_t kDebugSegments = 16;  // of nmethods with debug information
   static constexpr uint16_t kBytecodes = 40;
+  static constexpr uint64_t kBuckets = 4;
 
   // `form` is how its numbers are compressed: by default as the JVMs of the style do.
   explicit FakeJvm(Style style)
@@ -76,6 +77,23 @@ class FakeJvm : public MemoryReader {
                                   const std::string& file = {});
   // An array class in the same list.
   void add_array_class();
+  // As JDK 8: the classes are in SystemDictionary's hash table (of kBuckets), into which the test
+  // puts them; loaders do not say which are theirs.
+  void use_dictionary();
+  // As JDK 8: OopMapSet where the others have ImmutableOopMapSet.
+  void use_oop_map_set() {
+    old_oop_maps_ = true;
+    build_tables({});
+  }
+  // As JDK 8: a JDK of that number, which HotSpot's own does not tell.
+  void use_jdk_version(uint8_t major, const std::string& description);
+  // Options, in a table as the JVM has it; and what tells a JVM that can move nmethods. The
+  // addresses of the values.
+  std::vector<uint64_t> use_flags(const std::vector<std::pair<std::string, bool>>& flags);
+  [[nodiscard]] uint64_t flag_count() const { return flag_count_static_; }
+  // The entry; `shared` sets the mark that lies in the pointers to the next one.
+  uint64_t add_to_dictionary(uint64_t klass, uint64_t bucket, bool shared = false);
+  [[nodiscard]] uint64_t dictionary() const { return dictionary_; }
   uint64_t add_nmethod(const NmethodSpec& spec);
   uint64_t add_stub(const std::string& name, int32_t frame_words = 6);
   // The HeapBlock header in front of a blob.
@@ -162,6 +180,10 @@ class FakeJvm : public MemoryReader {
   uint64_t segment_next_ = 0;
   uint64_t heaps_static_ = 0, graph_static_ = 0, release_static_ = 0;
   uint64_t loader_ = 0, last_klass_ = 0;
+  uint64_t dictionary_static_ = 0, dictionary_ = 0, buckets_ = 0;
+  bool old_oop_maps_ = false;
+  uint64_t flags_static_ = 0, flag_count_static_ = 0;
+  uint64_t jdk_static_ = 0, description_static_ = 0;
 };
 
 inline uint64_t FakeJvm::symbol(std::string_view value) {

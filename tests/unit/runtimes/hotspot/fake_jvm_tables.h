@@ -31,6 +31,52 @@ inline void FakeJvm::build_statics() {
   put(graph_static_, loader_);
 }
 
+inline void FakeJvm::use_dictionary() {
+  dictionary_static_ = metaspace(8);
+  dictionary_ = metaspace(56);
+  buckets_ = metaspace(8 * kBuckets);
+  put(dictionary_static_, dictionary_);
+  put(dictionary_, static_cast<int32_t>(kBuckets));
+  put(dictionary_ + 8, buckets_);
+  build_tables({});
+}
+
+inline void FakeJvm::use_jdk_version(uint8_t major, const std::string& description) {
+  jdk_static_ = metaspace(8);
+  description_static_ = metaspace(8);
+  put(jdk_static_, major);
+  put(description_static_, text(description));
+  build_tables({});
+}
+
+inline std::vector<uint64_t> FakeJvm::use_flags(
+    const std::vector<std::pair<std::string, bool>>& flags) {
+  flags_static_ = metaspace(8);
+  flag_count_static_ = metaspace(8);
+  const uint64_t table = metaspace(24 * flags.size());
+  put(flags_static_, table);
+  put(flag_count_static_, uint64_t{flags.size()});
+  std::vector<uint64_t> values;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    values.push_back(metaspace(1));
+    put(values.back(), flags[i].second);
+    put(table + 24 * i, values.back());
+    put(table + 24 * i + 8, text(flags[i].first));
+  }
+  build_tables({});
+  return values;
+}
+
+inline uint64_t FakeJvm::add_to_dictionary(uint64_t klass, uint64_t bucket, bool shared) {
+  const uint64_t entry = metaspace(40), place = buckets_ + 8 * bucket;
+  uint64_t first = 0;
+  std::memcpy(&first, at(place, 8), 8);
+  put(entry + 8, first | (shared ? 1U : 0U));
+  put(entry + 16, klass);
+  put(place, entry);
+  return entry;
+}
+
 inline void FakeJvm::build_tables(const std::vector<std::string>& without) {
   const bool p = style_ == Style::pointers;
   struct Row {
@@ -75,8 +121,9 @@ inline void FakeJvm::build_tables(const std::vector<std::string>& without) {
       {"CodeBlob", "_size", "int", p ? 12U : 24U},
       {"CodeBlob", "_frame_size", "int", p ? 28U : 44U},
       {"CodeBlob", "_data_offset", "int", p ? 24U : 40U},
-      {"CodeBlob", "_oop_maps", "ImmutableOopMapSet*", p ? 80U : 0U},
-      {"ImmutableOopMapSet", "_count", "int", 0},
+      {"CodeBlob", "_oop_maps", old_oop_maps_ ? "OopMapSet*" : "ImmutableOopMapSet*", p ? 80U : 0U},
+      {old_oop_maps_ ? "OopMapSet" : "ImmutableOopMapSet", old_oop_maps_ ? "_om_count" : "_count",
+       "int", 0},
       {"PcDesc", "_pc_offset", "int", 0},
       {"PcDesc", "_scope_decode_offset", "int", 4},
       {"nmethod", "_scopes_pcs_offset", "int", p ? 268U : 196U},
@@ -108,7 +155,30 @@ inline void FakeJvm::build_tables(const std::vector<std::string>& without) {
     rows.push_back({"nmethod", "_method", "Method*", 80});
     rows.push_back({"nmethod", "_verified_entry_offset", "u2", 154});
   }
-  const std::vector<std::pair<std::string, uint64_t>> types = {
+  if (jdk_static_ != 0) {
+    rows.push_back({"JDK_Version", "_current", "JDK_Version", 0, jdk_static_});
+    rows.push_back({"JDK_Version", "_major", "unsigned char", 0});
+    rows.push_back({"Abstract_VM_Version", "_s_internal_vm_info_string", "const char*", 0,
+                    description_static_});
+  }
+  if (flags_static_ != 0) {
+    rows.push_back({"nmethod", "_immutable_data_ref_count_offset", "int", 204});
+    rows.push_back({"JVMFlag", "_name", "const char*", 8});
+    rows.push_back({"JVMFlag", "_addr", "", 0});
+    rows.push_back({"JVMFlag", "flags", "JVMFlag*", 0, flags_static_});
+    rows.push_back({"JVMFlag", "numFlags", "size_t", 0, flag_count_static_});
+  }
+  if (dictionary_static_ != 0) {
+    rows.push_back({"SystemDictionary", "_dictionary", "Dictionary*", 0, dictionary_static_});
+    rows.push_back({"BasicHashtable<mtInternal>", "_table_size", "int", 0});
+    rows.push_back({"BasicHashtable<mtInternal>", "_buckets", "HashtableBucket<mtInternal>*", 8});
+    rows.push_back(
+        {"HashtableBucket<mtInternal>", "_entry", "BasicHashtableEntry<mtInternal>*", 0});
+    rows.push_back(
+        {"BasicHashtableEntry<mtInternal>", "_next", "BasicHashtableEntry<mtInternal>*", 8});
+    rows.push_back({"IntptrHashtableEntry", "_literal", "intptr_t", 16});
+  }
+  std::vector<std::pair<std::string, uint64_t>> types = {
       {"u1", 1},
       {"u2", 2},
       {"u4", 4},
@@ -125,7 +195,17 @@ inline void FakeJvm::build_tables(const std::vector<std::string>& without) {
       {"CodeBlob", p ? 104U : 64U},
       {"nmethod", p ? 352U : 224U},
       {p ? "CompiledMethod" : "UpcallStub", p ? 192U : 80U}};
+  if (dictionary_static_ != 0) {
+    types.emplace_back("intptr_t", 8);
+    types.emplace_back("HashtableBucket<mtInternal>", 8);
+  }
+  if (flags_static_ != 0) types.emplace_back("JVMFlag", 24);
+  if (jdk_static_ != 0) types.emplace_back("unsigned char", 1);
   const auto skipped = [&](const std::string& name) {
+    if (dictionary_static_ != 0 &&
+        (name == "ClassLoaderData::_klasses" || name == "Klass::_next_link")) {
+      return true;
+    }
     return std::find(without.begin(), without.end(), name) != without.end();
   };
 

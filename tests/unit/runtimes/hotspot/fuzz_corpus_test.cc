@@ -16,15 +16,23 @@ std::filesystem::path corpus() {
   return std::filesystem::path(JITSCOPE_SOURCE_DIR) / "fuzz" / "corpus" / "hotspot";
 }
 
-std::string memory_seed(FakeJvm::Style style) {
+std::string memory_seed(FakeJvm::Style style, bool dictionary = false) {
   FakeJvm jvm(style);
+  if (dictionary) {
+    jvm.use_dictionary();
+    jvm.use_oop_map_set();
+    jvm.use_jdk_version(8, "VM (25.1-b01) for linux JRE (1.8.0_1-b01), built");
+    jvm.use_flags({{"UseSerialGC", true}, {"NMethodRelocation", true}});
+  }
   const auto methods = jvm.add_class("a/Main",
                                      {{"run", "(I[Ljava/lang/String;)V", 1, {{0, 12}, {9, 300}}},
                                       {"jni", "()J", 0x0109},
                                       {"inner", "()V", 1, {{0, 20}}}},
                                      "Main.java");
+  if (dictionary) jvm.add_to_dictionary(jvm.last_klass(), 1);
   jvm.add_array_class();
   jvm.add_class("Main$$Lambda+0x00007f2c00c00a00", {{"apply", "()V"}});
+  if (dictionary) jvm.add_to_dictionary(jvm.last_klass(), 1, true);
   jvm.add_stub("Interpreter");
   ScopeStream stream(jvm.form());
   const int32_t own = stream.scope(0, 1, 9);
@@ -96,10 +104,16 @@ TEST(HotspotCorpus, DebugAndLineSeedsAreReadToTheEnd) {
 }
 
 TEST(HotspotCorpus, MemorySeedsAreReadToTheEnd) {
-  const std::pair<const char*, FakeJvm::Style> seeds[] = {
-      {"memory_pointers", FakeJvm::Style::pointers}, {"memory_offsets", FakeJvm::Style::offsets}};
-  for (const auto& [name, style] : seeds) {
-    const std::string made = memory_seed(style);
+  struct Seed {
+    const char* name;
+    FakeJvm::Style style;
+    bool dictionary;
+  };
+  for (const auto& [name, style, dictionary] :
+       {Seed{"memory_pointers", FakeJvm::Style::pointers, false},
+        Seed{"memory_offsets", FakeJvm::Style::offsets, false},
+        Seed{"memory_dictionary", FakeJvm::Style::pointers, true}}) {
+    const std::string made = memory_seed(style, dictionary);
     expect_seed(name, made);
     const FuzzOutcome outcome = run(made);
     EXPECT_EQ(outcome.bodies, 4U) << name;

@@ -142,6 +142,21 @@ TEST_P(HotspotReaderTest, OsrNativeAndIntrinsicBodies) {
   EXPECT_EQ(bodies[2].not_probeable, "method handle intrinsic");
 }
 
+TEST_P(HotspotReaderTest, AnInvalidatedOsrBodyOfJdk8IsStillOne) {
+  const uint64_t method = method_of("A", "loop");
+  const uint64_t blob =
+      jvm.add_nmethod({.method = method, .state = not_entrant(), .entry_bci = 12});
+  jvm.put(blob + jvm.field("nmethod::_entry_bci"), int32_t{-2});
+  auto reader = open();
+  const Snapshot snapshot = read(reader);
+  ASSERT_EQ(snapshot.bodies.size(), 1U);
+  EXPECT_EQ(snapshot.torn, 0U);
+  EXPECT_TRUE(snapshot.bodies[0].osr);
+  EXPECT_EQ(snapshot.bodies[0].not_probeable, "OSR body");
+  jvm.put(blob + jvm.field("nmethod::_entry_bci"), int32_t{-3});
+  EXPECT_EQ(read(reader).torn, 1U);
+}
+
 TEST_P(HotspotReaderTest, StubsAreNamedAndNotProbeable) {
   jvm.add_stub("Interpreter");
   jvm.add_nmethod({.method = method_of("A", "f")});
@@ -327,6 +342,41 @@ TEST_P(HotspotReaderTest, EntriesThatAreNoEntriesAreAnError) {
   EXPECT_NE(snapshot.error().what.find("verified entries"), std::string::npos);
 }
 
+TEST_P(HotspotReaderTest, PlacesAloneAreTheSamePlaces) {
+  const uint64_t method = method_of("A", "f");
+  for (uint32_t i = 0; i < 20; ++i)
+    jvm.add_nmethod({.method = method, .compile_id = i, .level = 3});
+  auto reader = open();
+  reader.only_places();
+  const auto first = read(reader).bodies;  // here entries are still looked at
+  const auto bodies = read(reader).bodies;
+  auto other = open();
+  const auto whole = read(other).bodies;
+  ASSERT_EQ(bodies.size(), 20U);
+  ASSERT_EQ(first.size(), 20U);
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    EXPECT_EQ(bodies[i].address, whole[i].address);
+    EXPECT_EQ(bodies[i].size, whole[i].size);
+    EXPECT_EQ(bodies[i].entry, whole[i].entry);
+    EXPECT_EQ(bodies[i].version, whole[i].version);
+    EXPECT_EQ(bodies[i].tier, Tier::c1_full);
+    EXPECT_EQ(bodies[i].name->raw, whole[i].name->raw);
+    EXPECT_EQ(bodies[i].state, BodyState::unknown);
+    EXPECT_TRUE(bodies[i].identity.empty());
+  }
+}
+
+TEST_P(HotspotReaderTest, PlacesAloneFindWrongEntriesToo) {
+  const uint64_t method = method_of("A", "f");
+  for (uint32_t i = 0; i < 20; ++i) {
+    jvm.add_nmethod({.method = method, .compile_id = i, .entry_bytes = {0xcc, 0xcc, 0xcc, 0xcc}});
+  }
+  auto reader = open();
+  reader.only_places();
+  EXPECT_FALSE(reader.read(jvm, diagnostics));
+  EXPECT_FALSE(reader.read(jvm, diagnostics));
+}
+
 TEST_P(HotspotReaderTest, AMissingFieldIsNamed) {
   for (const std::string field :
        {"nmethod::_state", "nmethod::_compile_id", "CodeHeap::_segmap", "Klass::_name",
@@ -379,6 +429,55 @@ TEST_P(HotspotReaderTest, ATornClassIsCountedAndTheRestIsGiven) {
   ASSERT_EQ(methods->size(), 1U);
   EXPECT_EQ(methods->front()->short_name(), "B.g");
   EXPECT_EQ(diagnostics.count("methods of a class not readable"), 1U);
+}
+
+std::vector<std::string> sorted_names(
+    const Result<std::vector<std::shared_ptr<const MethodName>>>& methods) {
+  EXPECT_TRUE(methods) << to_string(methods.error());
+  std::vector<std::string> names;
+  if (!methods) return names;
+  for (const auto& name : *methods) names.push_back(name->display());
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST_P(HotspotReaderTest, LoadedMethodsComeOutOfTheDictionaryWhereLoadersHaveNoLists) {
+  jvm.use_dictionary();
+  const auto add = [&](const std::string& name, uint64_t bucket, bool shared = false) {
+    jvm.add_class(name, {{"f", "()V"}});
+    return jvm.add_to_dictionary(jvm.last_klass(), bucket, shared);
+  };
+  add("A", 0);
+  add("B", 0, true);
+  jvm.add_to_dictionary(jvm.last_klass(), 2);  // asked for by another loader too
+  add("C", 3);
+  jvm.add_array_class();
+  jvm.add_class("NotThere", {{"f", "()V"}});
+  auto reader = open();
+  ASSERT_TRUE(reader.knows_loaded_methods());
+  EXPECT_EQ(sorted_names(reader.loaded_methods(jvm, diagnostics)),
+            (std::vector<std::string>{"A.f()", "B.f()", "C.f()"}));
+  EXPECT_TRUE(diagnostics.empty());
+}
+
+TEST_P(HotspotReaderTest, ADamagedDictionaryEndsAndIsCounted) {
+  jvm.use_dictionary();
+  jvm.add_class("A", {{"f", "()V"}});
+  const uint64_t first = jvm.add_to_dictionary(jvm.last_klass(), 1);
+  jvm.add_class("B", {{"f", "()V"}});
+  const uint64_t second = jvm.add_to_dictionary(jvm.last_klass(), 1);
+  jvm.add_to_dictionary(0xdead0000, 2);  // no class
+  jvm.put(first + 8, second);            // a circle
+  auto reader = open();
+  EXPECT_EQ(sorted_names(reader.loaded_methods(jvm, diagnostics)),
+            (std::vector<std::string>{"A.f()", "B.f()"}));
+  EXPECT_EQ(diagnostics.count("class unloaded while being read"), 1U);
+  jvm.put(first + 8, uint64_t{0xdead0000});
+  EXPECT_EQ(reader.loaded_methods(jvm, diagnostics)->size(), 2U);
+  for (const int32_t buckets : {0, -1, INT32_MAX}) {
+    jvm.put(jvm.dictionary(), buckets);
+    EXPECT_FALSE(reader.loaded_methods(jvm, diagnostics)) << buckets;
+  }
 }
 
 TEST_P(HotspotReaderTest, WithoutAClassGraphTheCodeIsStillRead) {

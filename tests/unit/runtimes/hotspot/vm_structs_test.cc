@@ -6,6 +6,7 @@
 #include "runtimes/hotspot/code_heap.h"
 #include "runtimes/hotspot/hotspot_reader.h"
 #include "runtimes/hotspot/symbols.h"
+#include "runtimes/hotspot/vm_release.h"
 
 namespace jitscope::hotspot::test {
 namespace {
