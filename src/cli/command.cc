@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 
 #include "render/json.h"
 
@@ -23,6 +24,14 @@ void on_interrupt(int /*signal*/) {
 }
 
 }  // namespace
+
+void add_source_folder_option(CLI::App& command, std::string& folder, const std::string& about) {
+  command.add_option("--source", folder, about)->transform([](const std::string& given) {
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(given, error);
+    return error ? given : absolute.lexically_normal().string();
+  });
+}
 
 std::string check_seconds(const std::string& text) {
   double seconds = 0;

@@ -77,6 +77,7 @@ Result<int> build_recorded(const BuildCommand& command) {
     }
   }
   struct stat there = {};
+  if (dumps.size() > 1) (void)::mkdir(command.set.output.c_str(), 0777);
   const bool folder = ::stat(command.set.output.c_str(), &there) == 0 && S_ISDIR(there.st_mode);
   if (dumps.size() > 1 && !folder) {
     return fail(ErrorKind::usage,
@@ -191,8 +192,8 @@ void add_build(CLI::App& image, int& status) {
   command->add_option("--dwarf", options->set.image.dwarf, "Version of the line tables")
       ->check(CLI::Range(4, 5))
       ->capture_default_str();
-  command->add_option("--source", options->set.image.source_folder,
-                      "Where the sources lie (java/util/HashMap.java in it)");
+  add_source_folder_option(*command, options->set.image.source_folder,
+                           "Where the sources lie (java/util/HashMap.java in it)");
   command->add_flag("--no-debug", options->no_debug, "Symbols and code alone");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->add_flag("--force", options->set.force, "Replace files that are there");

@@ -77,8 +77,9 @@ void add_inject_command(CLI::App& app, int& status) {
   command->add_option("--dwarf", arguments->inject.dwarf, "Version of the line tables: 4 or 5")
       ->check(CLI::IsMember({4, 5}))
       ->capture_default_str();
-  command->add_option("--source", arguments->inject.source_folder,
-                      "Where the sources lie, for perf annotate (java/util/HashMap.java in it)");
+  add_source_folder_option(
+      *command, arguments->inject.source_folder,
+      "Where the sources lie, for perf annotate (java/util/HashMap.java in it)");
   command->callback([arguments, &status] { status = run_inject(*arguments); });
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 
 #include "cli/command.h"
 #include "profile/session.h"
+#include "render/json.h"
 
 namespace {
 
@@ -44,6 +46,16 @@ int run(int argc, char** argv) {
   jitscope::add_image_command(app, status);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // CLI11 only says that a subcommand is missing.
+    const auto is_command = [&](const CLI::App* each) { return each->get_name() == argv[1]; };
+    const auto commands = app.get_subcommands({});
+    if (argc < 2 || argv[1][0] == '-' || std::ranges::any_of(commands, is_command)) {
+      return app.exit(error) == 0 ? 0 : 2;
+    }
+    fmt::print(stderr, "jitscope has no command '{}'; jitscope --help lists them\n",
+               jitscope::printable(argv[1]));
+    return 2;
   } catch (const CLI::ParseError& error) {
     // CLI11's own way of saying "help was asked for" is an error with code 0.
     return app.exit(error) == 0 ? 0 : 2;

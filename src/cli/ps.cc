@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "process/process.h"
 #include "render/json.h"
@@ -63,13 +65,15 @@ std::string process_json(const Process& process, const ProcessFindings& findings
 
 int run_ps(const PsOptions& options) {
   size_t shown = 0;
-  size_t hidden = 0;
+  std::vector<std::string> hidden;
   for (const pid_t pid : list_processes()) {
     auto process = Process::open(pid);
     if (!process) continue;  // gone meanwhile
     auto findings = examine(*process);
     if (!findings) {
-      if (findings.error().kind == ErrorKind::not_permitted) ++hidden;
+      if (findings.error().kind == ErrorKind::not_permitted) {
+        hidden.push_back(std::to_string(pid));
+      }
       continue;
     }
     if (findings->jit_mappings.empty()) continue;
@@ -79,9 +83,18 @@ int run_ps(const PsOptions& options) {
       break;
     }
   }
-  if (hidden != 0) {
-    report_note(fmt::format("{} process{} cannot be looked at: that needs root or CAP_SYS_PTRACE",
-                            hidden, hidden == 1 ? "" : "es"));
+  if (!hidden.empty()) {
+    constexpr size_t most = 5;
+    const size_t count = hidden.size();
+    if (count > most) {
+      hidden.resize(most);
+      hidden.emplace_back("...");
+    }
+    // To root the kernel hides only what runs with more rights, or in another user namespace.
+    report_note(fmt::format("{} cannot be looked at ({}){}", plural(count, "process", "processes"),
+                            fmt::join(hidden, ", "),
+                            ::geteuid() == 0 ? ": the kernel does not permit it even to this root"
+                                             : ": that needs root or CAP_SYS_PTRACE"));
   }
   if (shown == 0) {
     report_note("no process runs code that no ELF file backs");

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "profile/recording.h"
 #include "render/json.h"
@@ -30,11 +31,6 @@ std::string size_text(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   if (bytes < (1U << 20U)) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
-}
-
-std::string plural(uint64_t count, std::string_view noun, std::string_view many = {}) {
-  if (count == 1) return fmt::format("1 {}", noun);
-  return many.empty() ? fmt::format("{} {}s", count, noun) : fmt::format("{} {}", count, many);
 }
 
 std::string percent_of(uint64_t part, uint64_t whole) {

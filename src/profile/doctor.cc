@@ -17,6 +17,14 @@ constexpr std::string_view kAmbiguous =
 
 constexpr std::string_view kNoMapping = "no mapping of the process holds the address";
 constexpr std::string_view kNoSource = "JIT code without a map or dump";
+constexpr std::string_view kNoBodyThen = "no body of the process's jitdump lay there at that time";
+constexpr std::string_view kNoLineThere = "no line of the process's perf map holds the address";
+constexpr std::string_view kMonoWritesLate =
+    "Mono writes its map in blocks of 4 KB, and the rest when it ends: read the recording again "
+    "then";
+constexpr std::string_view kV8WritesLate =
+    "the dump was started late, or node was killed: V8 writes its jitdump in blocks, and the last "
+    "one is lost then; let node end by itself, or use --perf-basic-prof";
 constexpr std::string_view kKeepFramePointers =
     "the stack walk went astray: start the JVM with -XX:+PreserveFramePointer";
 
@@ -36,7 +44,7 @@ std::string_view runtime_switch(Runtime runtime) {
     case Runtime::php:
       return "start it with -d opcache.jit_debug=0x30 (0x10: a map, 0x20: a jitdump)";
     case Runtime::mono:
-      return "start it with --jitdump or --jitmap";
+      return "start it with --jitmap";
     case Runtime::unknown:
       return "have the runtime write a jitdump or a perf map (CPython 3.12+: -X perf; 3.13: -X "
              "perf_jit; Ruby: --yjit-perf; wasmtime: --profile jitdump), or give one with "
@@ -53,13 +61,13 @@ constexpr std::array kAdvice = {
     Advice{kNoSource, ""},
     Advice{"the JIT's map or dump was refused",
            "see the sources below: the refusal says why; --force accepts it"},
-    Advice{"no body of the process's jitdump lay there at that time",
+    Advice{kNoBodyThen,
            "the dump was started late or was cut (record from the start of the process), or the "
            "code came and went between two looks of `jitscope record`"},
     Advice{"compiled after the last look of jitscope record, before the process ended",
            "code that is compiled in the last moments of a process is gone before it is seen: have "
            "the runtime write a jitdump (`jitscope agent`) if these moments matter"},
-    Advice{"no line of the process's perf map holds the address",
+    Advice{kNoLineThere,
            "the map was written before the code was compiled, or the code was gone when it was "
            "written: use a jitdump, or `jitscope record`"},
     Advice{"the code that lay there had been replaced by then",
@@ -108,7 +116,11 @@ using Key = std::tuple<uint32_t, std::string, std::string>;  // pid, process, re
 std::string advice_for(std::string_view reason, Runtime runtime) {
   for (const Advice& advice : kAdvice) {
     if (advice.reason != reason) continue;
+    if (reason == kNoBodyThen && runtime == Runtime::v8) return std::string(kV8WritesLate);
     if (reason == kNoMapping && runtime == Runtime::hotspot) return std::string(kKeepFramePointers);
+    if ((reason == kNoBodyThen || reason == kNoLineThere) && runtime == Runtime::mono) {
+      return std::string(kMonoWritesLate);
+    }
     if (!advice.text.empty()) return std::string(advice.text);
     std::string text(runtime_switch(runtime));
     if (runtime != Runtime::hotspot && runtime != Runtime::unknown) {

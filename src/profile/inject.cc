@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -20,33 +20,53 @@ constexpr uint8_t kDirectory = 24;
 
 }  // namespace
 
-Status Injector::patch(const std::vector<WrittenImage>& images) {
-  const auto put = [this](uint64_t offset, uint64_t value) {
-    std::array<std::byte, sizeof(value)> bytes{};
-    std::memcpy(bytes.data(), &value, sizeof(value));
-    return output_.overwrite(offset, bytes);
+// `record`: as much of it as has the places of mappings.
+void Injector::fill_in(const Patch& patch, std::span<std::byte> record,
+                       const std::vector<WrittenImage>& images) const {
+  const auto put = [record](size_t offset, uint64_t value) {
+    std::memcpy(record.data() + offset, &value, sizeof(value));
   };
-  for (const Patch& each : patches_) {
-    if (each.kind == Patch::Kind::code) {
-      JITSCOPE_TRY(
-          put(each.offset + perfdata::kMmapOffset, plan_.code(each.number).place + each.delta));
-      continue;
+  if (patch.kind == Patch::Kind::code) {
+    put(perfdata::kMmapOffset, plan_.code(patch.number).place + patch.delta);
+    return;
+  }
+  const PlannedImage& planned = plan_.images()[patch.number];
+  const WrittenImage& image = images[patch.number];
+  uint64_t place = planned.anchor_place;
+  uint64_t length = InjectPlan::kAnchorSize;
+  // Without tables the second mapping is the first one once more.
+  if (patch.kind == Patch::Kind::tables && image.tables) {
+    place = image.summary.unwind_place;
+    length = (image.summary.unwind_size + kPage - 1) / kPage * kPage;
+  }
+  // An image for which there was no room has neither: nothing is mapped, at an address that
+  // nobody asks for.
+  if (planned.anchor_place == 0) place = length = 0;
+  put(perfdata::kMmapStart, length == 0 ? 0 : planned.base + place);
+  put(perfdata::kMmapLength, length);
+  put(perfdata::kMmapOffset, place);
+}
+
+// Those that lie near each other in the output are filled in together.
+Status Injector::patch(const std::vector<WrittenImage>& images) {
+  constexpr size_t size = perfdata::kMmapOffset + sizeof(uint64_t);
+  constexpr uint64_t near = 1024;
+  constexpr uint64_t most = 256U << 10U;
+  std::ranges::sort(patches_, {}, &Patch::offset);
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i < patches_.size();) {
+    const uint64_t first = patches_[i].offset;
+    size_t end = i + 1;
+    for (; end < patches_.size(); ++end) {
+      const uint64_t next = patches_[end].offset;
+      if (next - patches_[end - 1].offset > near || next - first > most) break;
     }
-    const PlannedImage& planned = plan_.images()[each.number];
-    const WrittenImage& image = images[each.number];
-    uint64_t place = planned.anchor_place;
-    uint64_t length = InjectPlan::kAnchorSize;
-    // Without tables the second mapping is the first one once more.
-    if (each.kind == Patch::Kind::tables && image.tables) {
-      place = image.summary.unwind_place;
-      length = (image.summary.unwind_size + kPage - 1) / kPage * kPage;
+    bytes.resize(patches_[end - 1].offset + size - first);
+    JITSCOPE_TRY(output_.read(first, bytes));
+    for (; i < end; ++i) {
+      fill_in(patches_[i], std::span(bytes).subspan(patches_[i].offset - first, size), images);
     }
-    // An image for which there was no room has neither: nothing is mapped, at an address that
-    // nobody asks for.
-    if (planned.anchor_place == 0) place = length = 0;
-    JITSCOPE_TRY(put(each.offset + perfdata::kMmapStart, length == 0 ? 0 : planned.base + place));
-    JITSCOPE_TRY(put(each.offset + perfdata::kMmapLength, length));
-    JITSCOPE_TRY(put(each.offset + perfdata::kMmapOffset, place));
+    JITSCOPE_TRY(output_.overwrite(first, bytes));
   }
   return {};
 }
@@ -92,7 +112,7 @@ void Injector::tell(const std::vector<WrittenImage>& images) {
 }
 
 Result<InjectSummary> Injector::finish() {
-  if (!begin()) return fail(std::move(status_.error()));
+  if (!begin() || !end_round()) return fail(std::move(status_.error()));
   const auto& events = session_.header().events;
   if (attributes_ < events.size()) {
     for (const perfdata::EventInfo& event : events) {

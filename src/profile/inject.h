@@ -10,9 +10,11 @@
 //
 // The images (one for each process whose code is named; more where perf unwinds and addresses were
 // used again) lie in a folder beside the output; nothing else is written. Records keep their bytes
-// and come in their order of time, without compression. One kind is changed: of a mapping of JIT
-// memory that only repeats what is mapped already, with something new (memory that grew), what
-// would hide code of ours is left out, as perf inject does with all such mappings.
+// and come in their order of time, without compression; the mappings that are added stand together
+// at the beginning of their round, from where perf sorts them by their times. One kind of record is
+// changed: of a mapping of JIT memory that only repeats what is mapped already, with something new
+// (memory that grew), what would hide code of ours is left out, as perf inject does with all such
+// mappings.
 //
 // Recordings of hardware traces (AUX area) are refused.
 #pragma once

@@ -26,6 +26,8 @@ class InjectOutput final : public perfdata::FileOutput {
   ~InjectOutput() override;
 
   Status append(std::span<const std::byte> bytes) override;
+  // What was appended, or written over it.
+  Status read(uint64_t offset, std::span<std::byte> bytes);
   Status overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
 
   struct ImageFile {
@@ -49,7 +51,8 @@ class InjectOutput final : public perfdata::FileOutput {
   bool kept_ = true;
   std::vector<std::string> images_;
   std::vector<std::byte> buffer_;
-  uint64_t written_ = 0;  // in the file; the buffer comes behind it
+  uint64_t written_ = 0;   // in the file; the buffer comes behind it
+  uint64_t reserved_ = 0;  // room that the file system was asked for
 };
 
 }  // namespace jitscope

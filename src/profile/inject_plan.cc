@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
+#include <tuple>
 
 #include "image/code_image.h"
 
@@ -163,46 +163,37 @@ void InjectPlan::settle(PlannedImage& image) {
     image.base = first - kImageHeaderRoom;
     behind = page_ceil(image.high - image.base);
   }
-  uint64_t packed = 0;
+  uint64_t size = 0;
+  std::vector<uint32_t> packed;
+  std::unordered_map<const LoadedDump*, size_t> dumps;  // as they will be read
   for (const uint32_t number : image.codes) {
     PlannedCode& code = codes_[number];
     code.packed = code.packed || !image.sparse;
     if (code.packed) {
-      packed += code.size;
+      size += code.size;
+      packed.push_back(number);
+      dumps.try_emplace(code.dump, dumps.size());
     } else {
       code.place = code.start - image.base;
     }
   }
+  // In the order in which they will come, so that the file is written from its front to its end.
+  std::ranges::sort(packed, {}, [&](uint32_t number) {
+    const PlannedCode& code = codes_[number];
+    return std::tuple(dumps.at(code.dump), code.body, number);
+  });
   // At the same place of a page as in the process, unless that leaves too much between them.
-  const uint64_t end = pack(image, behind, kPage);
-  if (end - behind > packed + packed / 4 + allowed_gaps) pack(image, behind, kAlignment);
+  const uint64_t end = pack(packed, behind, kPage);
+  if (end - behind > size + size / 4 + allowed_gaps) pack(packed, behind, kAlignment);
 }
 
-// Of those that are left, always the one that needs the smallest gap.
-uint64_t InjectPlan::pack(const PlannedImage& image, uint64_t from, uint64_t modulus) {
-  std::vector<std::vector<uint32_t>> left(modulus);
-  std::set<uint64_t> residues;                                      // of which some are left
-  for (const uint32_t number : std::views::reverse(image.codes)) {  // taken from the back
-    if (!codes_[number].packed) continue;
-    const uint64_t residue = codes_[number].start % modulus;
-    left[residue].push_back(number);
-    residues.insert(residue);
-  }
+uint64_t InjectPlan::pack(std::span<const uint32_t> numbers, uint64_t from, uint64_t modulus) {
   uint64_t next = from;
-  while (!residues.empty()) {
-    auto best = residues.lower_bound(next % modulus);
-    uint64_t begin = next - next % modulus;
-    if (best == residues.end()) {
-      best = residues.begin();
-      begin += modulus;
-    }
-    std::vector<uint32_t>& codes = left[*best];
-    PlannedCode& code = codes_[codes.back()];
-    code.place = begin + *best;
+  for (const uint32_t number : numbers) {
+    PlannedCode& code = codes_[number];
+    code.place = next + (code.start - next) % modulus;
     // A byte between them, so that a return address behind a last call is not in the next body.
     next = code.place + code.size + 1;
-    codes.pop_back();
-    if (codes.empty()) residues.erase(best);
   }
   return next;
 }

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -76,7 +76,7 @@ class InjectPlan {
   uint32_t image_for(const PlannedCode& code, uint32_t process, bool own_image, bool& packed);
   void settle(PlannedImage& image);
   // One behind the other, each at the same place modulo `modulus` as in the process; the end.
-  uint64_t pack(const PlannedImage& image, uint64_t from, uint64_t modulus);
+  uint64_t pack(std::span<const uint32_t> numbers, uint64_t from, uint64_t modulus);
   // A hole of `size` bytes below `limit`, not more than kMostSpan away; 0: none.
   [[nodiscard]] uint64_t hole_below(uint64_t limit, uint64_t size) const;
 

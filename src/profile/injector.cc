@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -15,12 +14,8 @@ namespace {
 
 using perfdata::RecordType;
 
-// perf sorts what lies between two rounds.
-constexpr uint64_t kRoundBytes = 4U << 20U;
-constexpr uint64_t kKernelHalf = uint64_t{1} << 63U;
-constexpr uint32_t kReadExecute = 5;         // PROT_READ | PROT_EXEC
-constexpr uint32_t kPrivate = 2;             // MAP_PRIVATE
-constexpr unsigned kInstructionPointer = 8;  // PERF_REG_X86_IP
+constexpr uint32_t kReadExecute = 5;  // PROT_READ | PROT_EXEC
+constexpr uint32_t kPrivate = 2;      // MAP_PRIVATE
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -77,8 +72,7 @@ std::vector<perfdata::Attribute> Injector::attributes(size_t from) const {
   return result;
 }
 
-bool Injector::begin() {
-  if (begun_) return true;
+bool Injector::begin_output() {
   const auto& events = session_.header().events;
   if (events.empty()) {
     return fail_with(fail(ErrorKind::damaged, "the recording has records but no event attributes"));
@@ -97,12 +91,19 @@ bool Injector::begin() {
   return true;
 }
 
-bool Injector::write(std::span<const std::byte> bytes) {
-  if (writer_.data_bytes() - round_ >= kRoundBytes) {
-    round_ = writer_.data_bytes();
-    if (auto written = writer_.finished_round(); !written) return fail_with(std::move(written));
+bool Injector::write(std::span<const std::byte> bytes, const perfdata::RecordHead& head) {
+  if (round_.full(bytes.size()) && !end_round()) return false;
+  round_.add(bytes, head.has_time ? head.time : 0);
+  return true;
+}
+
+bool Injector::end_round() {
+  const InjectRound::Start start = round_.start(writer_);
+  for (; patches_written_ < patches_.size(); ++patches_written_) {
+    Patch& patch = patches_[patches_written_];
+    patch.offset += patch.front ? start.mappings : start.records;
   }
-  if (auto written = writer_.records(bytes); !written) return fail_with(std::move(written));
+  if (auto written = round_.write(writer_); !written) return fail_with(std::move(written));
   return true;
 }
 
@@ -116,7 +117,7 @@ bool Injector::on_record(const perfdata::Record& record) {
   }
   if (is_dropped(type)) return true;
   if (static_cast<uint32_t>(type) >= static_cast<uint32_t>(RecordType::header_attr)) {
-    if (begun_ || !session_.header().pipe) return begin() && write(record.head.bytes);
+    if (begun_ || !session_.header().pipe) return begin() && write(record.head.bytes, record.head);
     // Of a pipe: attributes may follow.
     early_ += text_of(record.head.bytes);
     return true;
@@ -126,7 +127,7 @@ bool Injector::on_record(const perfdata::Record& record) {
   if (const auto* mmap = std::get_if<perfdata::Mmap>(&record.body)) {
     return write_mmap(record, *mmap);
   }
-  return write(record.head.bytes);
+  return write(record.head.bytes, record.head);
 }
 
 // A JIT's memory that grows, or is made writable and executable again, is told as one mapping of
@@ -159,10 +160,14 @@ bool Injector::write_mmap(const perfdata::Record& record, const perfdata::Mmap& 
     PerfView* view = views_.find(mmap.pid);
     if (whole_) fresh_.assign(1, {mmap.start, mmap.start + mmap.length});
     for (const auto& [start, end] : fresh_) {
-      if (view != nullptr && end > start) view->cover(start, end);
+      if (view == nullptr || end <= start) continue;
+      const uint64_t before = view->changed();
+      view->cover(start, end);
+      settled_of(*session_.processes().process(mmap.pid))
+          .view_changed(before, view->changed(), start, end);
     }
   }
-  if (whole_) return write(record.head.bytes);
+  if (whole_) return write(record.head.bytes, record.head);
   for (const auto& [start, end] : fresh_) {
     out_ = text_of(record.head.bytes);
     const auto put = [this](size_t at, uint64_t value) {
@@ -171,115 +176,18 @@ bool Injector::write_mmap(const perfdata::Record& record, const perfdata::Mmap& 
     put(perfdata::kMmapStart, start);
     put(perfdata::kMmapLength, end - start);
     put(perfdata::kMmapOffset, mmap.page_offset + (start - mmap.start));
-    if (!write(std::as_bytes(std::span(out_)))) return false;
+    if (!write(std::as_bytes(std::span(out_)), record.head)) return false;
   }
   return true;
 }
 
-Injector::Last& Injector::last_of(const ResolvedSample& resolved) {
-  uint32_t& slot = resolved.thread.slot;
-  if (slot >= last_.size()) {
-    slot = static_cast<uint32_t>(last_.size());
-    last_.emplace_back();
-  }
-  Last& last = last_[slot];
-  if (last.view == nullptr || last.epoch != views_.epoch()) {
-    last.view = &views_.of(resolved.sample.head.pid);
-    last.epoch = views_.epoch();
-    last.changed = 0;
-  }
-  return last;
-}
-
-bool Injector::on_sample(const ResolvedSample& resolved) {
-  ++summary_.records;
-  ++summary_.samples;
-  if (!begin()) return false;
-  Last& last = last_of(resolved);
-  PerfView& view = *last.view;
-  if (known_.size() < session_.location_count()) known_.resize(session_.location_count());
-  const size_t from = last.changed == view.changed() ? resolved.shared : 0;
-  // What is shown for one may hide another: once more, until nothing has changed.
-  constexpr int most_rounds = 3;
-  for (int round = 0; round < most_rounds; ++round) {
-    const uint64_t before = view.changed();
-    for (size_t i = round == 0 ? from : 0; i < resolved.stack.size(); ++i) {
-      check(resolved.stack[i], resolved, view);
-    }
-    if (tables_) check_stack_words(resolved, view);
-    if (view.changed() == before) break;
-  }
-  // The view may be at another place by now only when records came in between.
-  last_[resolved.thread.slot].changed = view.changed();
-  if (!resolved.stack.empty()) {
-    const Known::Kind kind = known_[resolved.stack.back()].kind;
-    if (kind == Known::Kind::jit) ++summary_.jit_samples;
-    if (kind == Known::Kind::nameless) ++summary_.nameless;
-  }
-  return status_.has_value() && write(resolved.sample.head.bytes);
-}
-
-void Injector::classify(LocationId id, Known& known, const ResolvedSample& resolved) {
-  const Location location = session_.location(id);
-  const AddressRange& range = session_.span(id).range;
-  const Resolver& resolver = session_.resolver();
-  const Frame& frame = resolver.frames()[location.frame];
-  if (range.low >= kKernelHalf || range.high == UINT64_MAX) {
-    known.kind = Known::Kind::elsewhere;
-  } else if (location.jit != 0 && !frame.method.empty()) {
-    known.kind = Known::Kind::jit;
-    known.code =
-        plan_.need(location.jit, resolver.jit_code(location.jit), resolved.sample.head.pid);
-  } else {
-    known.kind = frame.dso == "[jit]"       ? Known::Kind::nameless
-                 : frame.dso == "[unknown]" ? Known::Kind::unmapped
-                                            : Known::Kind::native;
-  }
-}
-
-void Injector::check(LocationId id, const ResolvedSample& resolved, PerfView& view) {
-  Known& known = known_[id];
-  if (known.kind == Known::Kind::unseen) classify(id, known, resolved);
-  if (known.kind == Known::Kind::elsewhere) return;
-  if (known.kind == Known::Kind::jit) {
-    if (known.stamp == view.lost()) return;
-    show(id, known.code, resolved, view);
-    known.stamp = view.lost();
-  } else {
-    if (known.stamp == view.changed()) return;
-    if (known.kind == Known::Kind::native) {
-      const AddressRange& range = session_.span(id).range;
-      if (!view.may_hide_file(range.low, range.high)) return;
-    }
-    hide(id, resolved, view);
-    known.stamp = view.changed();
-  }
-}
-
-void Injector::check_stack_words(const ResolvedSample& resolved, PerfView& view) {
-  const perfdata::Sample& sample = resolved.sample;
-  const auto check_address = [&](uint64_t address, bool caller) {
-    const LocationId id = session_.locate_more(resolved.thread, address, caller, sample.head.time);
-    if (known_.size() <= id) known_.resize(session_.location_count());
-    Known& known = known_[id];
-    if (known.kind == Known::Kind::unseen) classify(id, known, resolved);
-    if (known.kind == Known::Kind::jit) check(id, resolved, view);
-  };
-  if ((sample.user_regs_mask >> kInstructionPointer & 1U) != 0) {
-    const uint64_t below = sample.user_regs_mask & ((uint64_t{1} << kInstructionPointer) - 1);
-    const auto index = static_cast<size_t>(std::popcount(below));
-    if (index < sample.user_regs.size()) check_address(sample.user_regs[index], false);
-  }
-  if (sample.user_stack.empty()) return;
-  words_.prepare(*resolved.thread.process);
-  words_.for_each(sample.user_stack, [&](uint64_t word) { check_address(word, true); });
-}
-
 void Injector::show(LocationId id, uint32_t code, const ResolvedSample& resolved, PerfView& view) {
-  const AddressRange range = session_.span(id).range;
+  AddressRange range = session_.span(id).range;
   const PlannedCode& planned = plan_.code(code);
   uint64_t start = planned.start;
   uint64_t end = planned.start + planned.size;
+  // An entry that a stack returns to without a call before it: perf asks for the entry itself.
+  if (range.low + 1 == start && range.high == range.low) range = {start, start};
   if (range.low < start || range.low >= end) return;
   const uint64_t high = std::min(range.high, end - 1);
   if (view.shows(range.low, high, code)) return;
@@ -292,9 +200,11 @@ void Injector::show(LocationId id, uint32_t code, const ResolvedSample& resolved
   mmap.start = start;
   mmap.length = end - start;
   mmap.path = image_file(planned.image, *resolved.thread.process).path;
-  patches_.push_back({writer_.file_bytes(), start - planned.start, code, Patch::Kind::code});
-  write_mapping(resolved, mmap);
+  const Patch patch{0, start - planned.start, code, Patch::Kind::code};
+  write_mapping(resolved, mmap, &patch);
+  const uint64_t before = view.changed();
   view.show(start, end, code, mapping == nullptr || !mapping->memory);
+  settled_->view_changed(before, view.changed(), start, end);
 }
 
 // No name is better than a wrong one: what was there before is there again.
@@ -312,21 +222,24 @@ void Injector::hide(LocationId id, const ResolvedSample& resolved, PerfView& vie
       mmap.page_offset = mapping->page_offset + (start - mapping->start);
     }
     write_mapping(resolved, mmap);
+    const uint64_t before = view.changed();
     view.cover(start, piece.end);
+    settled_->view_changed(before, view.changed(), start, piece.end);
   }
 }
 
 void Injector::add_tables(uint32_t image, const ResolvedSample& resolved, PerfView& view) {
   perfdata::Mmap mmap;
   mmap.path = image_file(image, *resolved.thread.process).path;
-  patches_.push_back({writer_.file_bytes(), 0, image, Patch::Kind::anchor});
-  write_mapping(resolved, mmap);
-  patches_.push_back({writer_.file_bytes(), 0, image, Patch::Kind::tables});
-  write_mapping(resolved, mmap);
+  for (const Patch::Kind kind : {Patch::Kind::anchor, Patch::Kind::tables}) {
+    const Patch patch{0, 0, image, kind};
+    write_mapping(resolved, mmap, &patch);
+  }
   view.set_tables(image);
 }
 
-void Injector::write_mapping(const ResolvedSample& resolved, perfdata::Mmap mmap) {
+void Injector::write_mapping(const ResolvedSample& resolved, perfdata::Mmap mmap,
+                             const Patch* patch) {
   const perfdata::Sample& sample = resolved.sample;
   const auto& events = session_.header().events;
   const perfdata::EventInfo& event = events[std::min<size_t>(sample.event, events.size() - 1)];
@@ -339,7 +252,14 @@ void Injector::write_mapping(const ResolvedSample& resolved, perfdata::Mmap mmap
   const perfdata::RecordBuilder builder(event.sample_type, event.sample_id_all);
   builder.mmap2(out_, head, mmap, kReadExecute, kPrivate);
   ++summary_.mappings;
-  if (auto written = writer_.records(out_); !written) fail_with(std::move(written));
+  if (round_.full(out_.size()) && !end_round()) return;
+  const bool timed = event.sample_id_all && sample.head.has_time;
+  const InjectRound::Place place =
+      round_.add_mapping(std::as_bytes(std::span(out_)), timed ? sample.head.time : 0);
+  if (patch == nullptr) return;
+  patches_.push_back(*patch);
+  patches_.back().offset = place.offset;
+  patches_.back().front = place.front;
 }
 
 const InjectImageFile& Injector::image_file(uint32_t image, const ProcessLife& life) {

@@ -221,7 +221,8 @@ std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint
     range.narrow(answer.low, answer.high);
     until = std::min(until, answer.valid_until);
     if (answer.body == kNoBody) {
-      if (time <= dump->seen_until) until = std::min(until, dump->seen_until + 1);
+      const uint64_t told = dump->seen_until;  // the reason is another one afterwards
+      if (told != kForever && time <= told) until = std::min(until, told + 1);
       continue;
     }
     JitAnswer result = answer_of(dump, answer);

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
+#include <vector>
 
 #include "formats/perfmap/offline_map.h"
 #include "profile/jit_name.h"
+#include "symbolize/open_file.h"
 
 namespace jitscope {
 namespace {
@@ -21,8 +24,20 @@ MappedImageIdentity identity_of(const MappedFileInfo& file, const std::string& r
   return identity;
 }
 
+std::optional<PeSections> read_pe(const std::string& path, const std::string& root) {
+  const auto file = open_regular_file(path, root);
+  if (!file) return std::nullopt;
+  std::vector<std::byte> head(PeSections::kHead);
+  const ssize_t got = ::pread(file->fd.get(), head.data(), head.size(), 0);
+  if (got <= 0) return std::nullopt;
+  auto sections =
+      PeSections::parse(std::span<const std::byte>(head).first(static_cast<size_t>(got)));
+  if (!sections) return std::nullopt;
+  return std::move(*sections);
+}
+
 // Where the file's first byte is, or would be, mapped.
-uint64_t image_base(const ProcessLife& life, const MappedRange& range) {
+uint64_t first_byte(const ProcessLife& life, const MappedRange& range) {
   uint64_t base = range.start - range.page_offset;
   bool found = false;
   life.space.for_each([&](const MappedRange& each) {
@@ -39,6 +54,18 @@ struct OfflineImages::Entry {
   OfflineMapOption option;
   std::unique_ptr<OfflineMap> map;
 };
+
+// What the image's addresses are relative to. A PE image is mapped section by section, each where
+// its header says, and not one after the other as in the file.
+uint64_t OfflineImages::image_base(const ProcessLife& life, const MappedRange& range,
+                                   const MappedFileInfo& file, uint64_t lookup) {
+  const auto [it, fresh] = pe_.try_emplace(file.path);
+  if (fresh) it->second = read_pe(file.path, root_);
+  if (it->second && !range.memory) {
+    if (const auto rva = it->second->rva_of(range.file_offset(lookup))) return lookup - *rva;
+  }
+  return first_byte(life, range);
+}
 
 OfflineImages::OfflineImages(std::string root) : root_(std::move(root)) {}
 OfflineImages::~OfflineImages() = default;
@@ -66,7 +93,8 @@ bool OfflineImages::resolve(Resolution& out, const ProcessLife& life, const Mapp
       reason = "the map given for the file was made for another one";
       continue;
     }
-    const ImageMapping mapping{range.start, range.page_offset, image_base(life, range)};
+    const ImageMapping mapping{range.start, range.page_offset,
+                               image_base(life, range, file, lookup)};
     const auto key = entry->map->key(mapping, lookup);
     if (!key) continue;
     const PerfMapIndex::Answer answer = entry->map->at(*key);

@@ -3,10 +3,13 @@
 // for another file.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "formats/pe/pe_sections.h"
 #include "profile/resolver.h"
 
 namespace jitscope {
@@ -26,8 +29,12 @@ class OfflineImages {
 
  private:
   struct Entry;
+  uint64_t image_base(const ProcessLife& life, const MappedRange& range, const MappedFileInfo& file,
+                      uint64_t lookup);
+
   std::string root_;
   std::vector<std::unique_ptr<Entry>> entries_;
+  std::map<std::string, std::optional<PeSections>> pe_;  // by path
 };
 
 }  // namespace jitscope

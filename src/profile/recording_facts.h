@@ -20,6 +20,12 @@ class RecordingFacts {
   [[nodiscard]] const std::string& path() const { return path_; }
   // The folder that it lies in, with a final '/'; "" for a pipe.
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  // False when the header says that another program wrote it: what jitscope record left beside a
+  // file of the same name belongs to a recording that is gone. A recorder that was killed leaves no
+  // such header.
+  [[nodiscard]] bool by_jitscope() const {
+    return header_->version.empty() || header_->version.starts_with("jitscope");
+  }
   // Sample times can be compared with CLOCK_MONOTONIC times.
   [[nodiscard]] bool monotonic() const { return header_->clock() == 1; }
   // A TSC value as a time of the recording; nothing where the recording does not tell how.

@@ -208,6 +208,11 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   return true;
 }
 
+bool Resolver::is_erlang_prologue(const ProcessLife& life, const Resolution& answer) const {
+  return life.runtime == Runtime::erlang && answer.named &&
+         frames_[answer.location.frame].raw.ends_with("-CodeInfoPrologue");
+}
+
 Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) {
   const uint64_t lookup = query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
   const MappedRange* range = life.space.at(lookup);
@@ -221,6 +226,14 @@ Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) 
     return out;
   }
   Resolution out = resolve_mapped(life, *range, query, lookup);
+  if (lookup != query.ip && query.ip < range->end && is_erlang_prologue(life, out)) {
+    // No call lies before the entry of a function: what an Erlang process returns to at its end.
+    if (Resolution entry = resolve_mapped(life, *range, query, query.ip);
+        entry.named && entry.location.symbol_offset == 0) {
+      out = entry;
+      out.range = {lookup, lookup};
+    }
+  }
   out.unmapped = unmapped;
   if (unmapped) out.range = {lookup, lookup};
   out.location.ip = query.ip;
@@ -249,6 +262,7 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
     return out;
   }
   std::string reason;
+  std::string map_reason;  // why a map that was given for the file does not help
   const bool special = info.kind == MappingKind::vsyscall || info.kind == MappingKind::kernel;
   if (!memory && !special) {
     out.valid_from = until == kForever ? 0 : query.time;
@@ -264,7 +278,7 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
     }
     const bool is_elf = context_.files.is_elf(range->file);
     if (!is_elf) {
-      if (offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {
+      if (offline_->resolve(out, life, *range, info, lookup, query, frames_, map_reason)) {
         out.location.dso = dso_number(info.path);
         out.location.jit = offline_number(out, query);
         out.valid_from = until == kForever ? 0 : query.time;
@@ -302,7 +316,10 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
     result.valid_until = until;
     return result;
   }
-  if (sources(life).any()) reason = jit_reason;
+  // A perf map does not list the code of images (.NET ReadyToRun).
+  const bool image = context_.files.open(range->file).format == FileFormat::pe;
+  if (sources(life).any() && !image) reason = jit_reason;
+  if (!map_reason.empty()) reason = map_reason;
   if (reason.empty()) reason = "a mapped file that is no ELF, without a map";
   Resolution result = nameless(query, reason, info.base, info.shown);
   result.valid_from = until == kForever ? 0 : query.time;

@@ -2,31 +2,13 @@
 
 #include <algorithm>
 
+#include "formats/perfdata/callchain.h"
+
 namespace jitscope {
 namespace {
 
-constexpr bool is_marker(uint64_t value) {
-  return value >= perfdata::kContextMax;
-}
-
-perfdata::CpuMode mode_of_marker(uint64_t marker, perfdata::CpuMode before) {
-  using perfdata::CpuMode;
-  switch (marker) {
-    case perfdata::kContextHypervisor:
-      return CpuMode::hypervisor;
-    case perfdata::kContextKernel:
-      return CpuMode::kernel;
-    case perfdata::kContextUser:
-      return CpuMode::user;
-    case perfdata::kContextGuestKernel:
-    case perfdata::kContextGuest:
-      return CpuMode::guest_kernel;
-    case perfdata::kContextGuestUser:
-      return CpuMode::guest_user;
-    default:
-      return before;
-  }
-}
+using perfdata::is_marker;
+using perfdata::mode_of_marker;
 
 // In the note of an address, beside the number of its span: the answer may not hold later.
 constexpr uint32_t kExpires = 1;
@@ -134,6 +116,7 @@ Status Session::prepare(const std::string& path) {
 Status Session::run(SampleConsumer& consumer) {
   consumer_ = &consumer;
   addresses_ = consumer.wants_addresses();
+  stacks_ = consumer.wants_stacks();
   return reader_->read(*this);
 }
 
@@ -155,6 +138,13 @@ bool Session::on_record(const perfdata::Record& record) {
 
 AnswerCache& Session::cache_of(ProcessLife& life, perfdata::CpuMode mode) {
   return mode == perfdata::CpuMode::user ? *life.cache : others_[static_cast<size_t>(mode)];
+}
+
+// Answers that no longer hold are forgotten.
+void Session::prepare_caches(ProcessLife& life) {
+  if (life.cache == nullptr) life.cache = std::make_unique<AnswerCache>();
+  life.cache->keep_for(life.space.generation());
+  for (AnswerCache& cache : others_) cache.keep_for(kernel_generation_);
 }
 
 // The code that the address lies in.
@@ -229,6 +219,7 @@ LocationId Session::locate_more(ThreadState& thread, uint64_t ip, bool caller, u
   query.ip = ip;
   query.caller = caller;
   query.time = time;
+  prepare_caches(*thread.process);
   return locate(thread, query);
 }
 
@@ -323,12 +314,10 @@ bool Session::on_sample(const perfdata::Sample& sample) {
   if (thread.process->end != UINT64_MAX || thread.process->pid != thread.pid) {
     thread.process = processes_->process(thread.pid);
   }
-  ProcessLife& life = *thread.process;
-  if (life.cache == nullptr) life.cache = std::make_unique<AnswerCache>();
-  life.cache->keep_for(life.space.generation());
-  for (AnswerCache& cache : others_) cache.keep_for(kernel_generation_);
   const bool callchain = !sample.callchain.empty();
   size_t shared = 0;
+  if (!stacks_) return consumer_->on_sample({sample, thread, {}, shared, callchain});
+  prepare_caches(*thread.process);
   if (callchain && !options_.leaf_only) {
     shared = resolve_stack(thread, sample);
   } else {

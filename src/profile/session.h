@@ -43,6 +43,9 @@ class SampleConsumer {
   // Whether a location is to tell one address from another: if not, all addresses of a function may
   // be one, with an ip of 0, which is faster.
   [[nodiscard]] virtual bool wants_addresses() const { return true; }
+  // If not, stacks are empty: the consumer asks for those addresses that it has to know
+  // (Session::locate_more()).
+  [[nodiscard]] virtual bool wants_stacks() const { return true; }
   // Anything else, before the session takes it in.
   virtual void before_record(const perfdata::Record& /*record*/) {}
   // And after it.
@@ -104,6 +107,7 @@ class Session : private perfdata::Handler {
   Status prepare(const std::string& path);
   bool on_sample(const perfdata::Sample& sample) override;
   bool on_record(const perfdata::Record& record) override;
+  void prepare_caches(ProcessLife& life);
   AnswerCache& cache_of(ProcessLife& life, perfdata::CpuMode mode);
   uint32_t span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query);
   LocationId locate(ThreadState& thread, const AddressQuery& query);
@@ -128,6 +132,7 @@ class Session : private perfdata::Handler {
     uint32_t span = 0;
   };
   bool addresses_ = true;
+  bool stacks_ = true;
   std::vector<CodeSpan> spans_;
   LargeVector<Place> places_;
   // Of the present stack.

@@ -298,6 +298,13 @@ std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
   const auto allowed = owners(nullptr);
   for (const std::string& name : names_in(folder)) {
     if (!name.starts_with(prefix) || !name.ends_with(".dump")) continue;
+    if (!facts_.by_jitscope()) {
+      refused.push_back(
+          fmt::format("{}/{}: refused: left by jitscope record of another recording; this one was "
+                      "written over it by perf {}",
+                      folder, name, facts_.header().version));
+      continue;
+    }
     auto found = open_trusted("", fmt::format("{}/{}", folder, name), allowed);
     if (found && is_jitdump(found->fd)) {
       result.push_back(std::move(*found));

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "render/json.h"
 
 namespace jitscope {
@@ -101,10 +102,6 @@ void append_value_json(std::string& out, const ArgumentValue& value) {
 
 double microseconds(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / 1000;
-}
-
-std::string plural(uint64_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 std::string coverage_json(const MethodReport& method) {

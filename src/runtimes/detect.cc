@@ -3,6 +3,7 @@
 #include "runtimes/detect.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -122,6 +123,16 @@ std::string in_one_line(const Error& error) {
   return error.hint.empty() ? error.what : fmt::format("{}: {}", error.what, error.hint);
 }
 
+// "" or, for a map without a line, what to expect of it.
+std::string why_still_empty(const Process& process, const PerfMapPlace& place, Runtime runtime) {
+  struct stat info{};
+  const auto file = open_perf_map(process, place, false);
+  if (!file || ::fstat(file->get(), &info) != 0 || info.st_size != 0) return {};
+  return runtime == Runtime::mono
+             ? " is empty so far: Mono writes it in blocks of 4 KB, and the rest when it ends"
+             : " is empty so far";
+}
+
 // The sources of a process with JIT code, best first.
 std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInfo& runtime) {
   std::vector<SourceFinding> found;
@@ -135,7 +146,8 @@ std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInf
   const auto map = find_perf_map(process, {});
   const bool none = !map && map.error().kind == ErrorKind::not_found;
   if (map) {
-    found.push_back({SourceKind::perf_map, true, map->shown()});
+    const std::string nothing = why_still_empty(process, *map, runtime.runtime);
+    found.push_back({SourceKind::perf_map, nothing.empty(), map->shown() + nothing});
   } else if (!none || runtime.runtime != Runtime::hotspot) {
     found.push_back({SourceKind::perf_map, false,
                      none ? how_to_get_a_perf_map(runtime.runtime) : in_one_line(map.error())});

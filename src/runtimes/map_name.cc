@@ -10,6 +10,7 @@ namespace jitscope {
 namespace {
 
 constexpr std::string_view kStub = "runtime stub";
+constexpr std::string_view kPrologue = "-CodeInfoPrologue";
 
 std::string without_blanks(std::string_view text) {
   std::string out;
@@ -71,7 +72,9 @@ MapName parse_java(std::string_view raw) {
   return out;
 }
 
-// "$lists:map/2", "$'Elixir.Enum':map/2", "$global::call_light_bif_shared" (fragments of the JIT).
+// "$lists:map/2", "$'Elixir.Enum':map/2"; "$lists:map/2-CodeInfoPrologue" (before its code: the end
+// with function_clause, and the jump that calls of its own module come through);
+// "$lists::codeHeader" and "$global::..." (fragments of the JIT).
 MapName parse_erlang(std::string_view raw) {
   std::string_view text = raw;
   if (text.starts_with('$')) text.remove_prefix(1);
@@ -81,12 +84,20 @@ MapName parse_erlang(std::string_view raw) {
     if (text[i] == '\'') quoted = !quoted;
     if (text[i] != ':' || quoted || i == 0 || i + 1 == text.size()) continue;
     std::string_view module = text.substr(0, i);
+    std::string_view function = text.substr(i + 1);
     if (module.size() > 2 && module.front() == '\'' && module.back() == '\'') {
       module = module.substr(1, module.size() - 2);
     }
-    MapName out = whole(raw);
+    const bool fragment = function.size() > 1 && function.starts_with(':');
+    if (fragment) function.remove_prefix(1);
+    MapName out = fragment ? stub(raw) : whole(raw);
+    out.part = function.size() > kPrologue.size() && function.ends_with(kPrologue);
+    if (out.part) {
+      function.remove_suffix(kPrologue.size());
+      out.not_probeable = "what lies before the function's code";
+    }
     out.name.type = module;
-    out.name.function = text.substr(i + 1);
+    out.name.function = function;
     return out;
   }
   MapName out = whole(raw);
@@ -114,13 +125,16 @@ MapName parse_php(std::string_view raw) {
   return out;
 }
 
-// mono_method_full_name: "(wrapper kind) Ns.Type:Method (int,string)".
+// mono_method_full_name: "(wrapper kind) Ns.Type:Method (int,string)". What is no method
+// ("(null)", "throw_exception", trampolines) has no colon.
 MapName parse_mono(std::string_view raw) {
-  if (raw == "(null)") return stub(raw);
   std::string_view text = raw;
-  if (text.starts_with("(wrapper ")) {
+  std::string_view wrapper;
+  constexpr std::string_view kWrapper = "(wrapper ";
+  if (text.starts_with(kWrapper)) {
     const size_t end = text.find(") ");
     if (end == std::string_view::npos) return stub(raw);
+    wrapper = text.substr(kWrapper.size(), end - kWrapper.size());
     text.remove_prefix(end + 2);
   }
   MapName out = whole(raw);
@@ -131,13 +145,18 @@ MapName parse_mono(std::string_view raw) {
     while (before.ends_with(' ')) before.remove_suffix(1);
   }
   const size_t colon = before.rfind(':');
-  if (colon == std::string_view::npos || colon == 0 || colon + 1 == before.size()) return out;
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == before.size()) return stub(raw);
   out.name.type = before.substr(0, colon);
   while (out.name.type.ends_with(':')) out.name.type.pop_back();
   out.name.function = before.substr(colon + 1);
   if (before.size() != text.size()) {
     out.name.parameters = without_blanks(text.substr(open + 1, text.size() - open - 2));
     out.name.has_parameters = true;
+  }
+  // It calls the method of its name, which is counted itself. Native and dynamic methods have no
+  // other body.
+  if (!wrapper.empty() && wrapper != "managed-to-native" && wrapper != "dynamic-method") {
+    out.not_probeable = "Mono's wrapper of a method, not the method's own code";
   }
   return out;
 }

@@ -14,6 +14,8 @@ struct MapName {
   MethodName name;
   Tier tier = Tier::unknown;
   bool osr = false;
+  // A part of the function's code that lies apart from its entry: no body to probe.
+  bool part = false;
   CallConvention convention = CallConvention::unknown;
   std::string not_probeable;  // "" when nothing in the name speaks against it
 };

@@ -77,7 +77,7 @@ void PerfMapBodies::add(const PerfMapLine& line, Diagnostics& diagnostics) {
   body.address = line.address;
   body.size = line.size;
   body.name = std::move(name);
-  body.tier = parsed.tier;
+  body.tier = parsed.part ? Tier::stub : parsed.tier;  // not one more body of the method
   body.osr = parsed.osr;
   body.source = kind_;
   body.version = line.number;

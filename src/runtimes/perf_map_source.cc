@@ -46,6 +46,10 @@ class PerfMapSource : public CodeSource {
              "points: "
              "its methods can be named, not probed";
     }
+    if (runtime_ == Runtime::mono) {
+      return "Mono writes its perf map in blocks of 4 KB, so that what it compiled last is not in "
+             "it yet; and a perf map does not say which code is still in use";
+    }
     return "a perf map does not say which code is still in use";
   }
   [[nodiscard]] bool code_is_fixed() const override { return not_fixed_.empty(); }

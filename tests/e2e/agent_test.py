@@ -16,7 +16,7 @@ import harness
 from harness import PROGRAMS, Skip, Target, check, equal, jitscope, wait_for
 from isolated import Isolated
 from profiles import perf_script, run_jitscope, run_perf
-from runtimes import java_classes, java_command, jdks
+from runtimes import java_classes, java_command, javac, jdks
 
 AGENT = pathlib.Path(harness.JITSCOPE).parent / "libjitscope-agent.so"
 LOAD, DEBUG_INFO, CLOSE, GONE, SCOPES = 0, 2, 3, 0x6A730002, 0x6A730003
@@ -143,11 +143,9 @@ def classes():
     global _classes
     if _classes is None:
         out = java_classes("AgentLoads", others=("AgentBare", "AgentLines"))
-        javac = next(path for path in (os.path.join(os.path.dirname(java), "javac") for java in jdks().values())
-                     if os.access(path, os.X_OK))
         for option, name in (("-g:none", "AgentBare"), ("-g:lines", "AgentLines")):
-            done = subprocess.run([javac, "--release", "17", option, "-d", str(out),
-                                   str(PROGRAMS / f"{name}.java")], capture_output=True, text=True)
+            done = subprocess.run([*javac(), option, "-d", str(out), str(PROGRAMS / f"{name}.java")],
+                                  capture_output=True, text=True)
             equal(done.returncode, 0, f"javac {name}: {done.stderr}")
         _classes = out
     return _classes
@@ -295,7 +293,8 @@ def test_late_attach():
 
 
 def start_churn(java, *flags, **options):
-    words = ["-Xss512k", "-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads", "-XX:CICompilerCount=8", *flags]
+    words = ["-Xss512k", "-XX:+UseSerialGC", "-XX:+IgnoreUnrecognizedVMOptions",
+             "-XX:-UseDynamicNumberOfCompilerThreads", "-XX:CICompilerCount=8", *flags]
     return Target(java_command(java, "Churn", flags=words, others=("ChurnUnit", "ChurnShape")), **options)
 
 

@@ -194,7 +194,7 @@ def hostile_dumps(target):
         ("empty", b"", True, False),
         ("a part of a header", whole[:17], True, False),
         ("another magic", header(target.pid, magic=0x12345678) + load(target), True, False),
-        ("a header of 0 bytes", header(target.pid, size=0) + load(target), True, False),
+        ("a header of 0 bytes", header(target.pid, size=0) + load(target), True, True),
         ("a header of 2^32-1 bytes", header(target.pid, size=(1 << 32) - 1) + load(target), True, False),
         ("a record of 0 bytes", whole + of(0, b"", size=0) * 1000, True, False),
         ("a record of 15 bytes", whole + of(9, b"", size=15) * 1000, True, False),

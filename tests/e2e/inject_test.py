@@ -15,7 +15,7 @@ from dumps import find_dump
 from harness import JITSCOPE, PROGRAMS, TIME_FACTOR, Skip, check, equal, scratch
 from profiles import (REGISTER_FIELDS, REGISTERS, all_right, arena_of, in_arena, parse_script, perf_environment,
                       perf_script, program, record, run_jitscope, run_perf, say, score_perf, true_name)
-from runtimes import jdks, node
+from runtimes import javac, jdks, node
 
 NODE_FLAGS = ("--expose-gc", "--perf-basic-prof", "--perf-prof", "--interpreted-frames-native-stack")
 NO_MORE_THAN = 0.001  # of the samples may differ
@@ -51,15 +51,22 @@ def of_jit(frame):
     return ("jitted-" in frame.dso or frame.dso.startswith("/tmp/perf-") or "/memfd:" in frame.dso)
 
 
+# perf drops the whole of a stack that has this word in it (a walk that went astray), on any recording.
+NO_ADDRESS = (1 << 64) - 1
+
+
 def agree(what, data, injected, at_least, *options):
     """The symbols and offsets of all JIT frames, in all samples."""
     ours = parse_script(run_jitscope("script", "--no-inline", "-i", data, *options).stdout.splitlines())
     theirs = parse_script(run_perf("script", "--no-inline", "--no-demangle", "-i", injected.data)
                           .stdout.splitlines())
-    samples = named = differ = 0
+    samples = named = differ = dropped = 0
     examples = []
     images = str(injected.images)
     for mine, perfs in zip(ours, theirs, strict=True):
+        if not perfs.frames and any(frame.ip == NO_ADDRESS for frame in mine.frames):
+            dropped += 1
+            continue
         equal((mine.tid, mine.time, len(mine.frames)), (perfs.tid, perfs.time, len(perfs.frames)),
               f"{what}: tid, time, frames of sample {samples}")
         samples += 1
@@ -72,6 +79,7 @@ def agree(what, data, injected, at_least, *options):
         examples += [f"{a} but {b}" for a, b in wrong[:1]]
     print(f"     {what}: {differ} of {samples} samples differ, {named} go through an image "
           f"({len(list(injected.images.glob('*')))} files)", flush=True)
+    check(dropped <= 0.02 * samples, f"{what}: perf dropped {dropped} stacks")
     check(named >= at_least, f"{what}: only {named} samples go through an image: {injected.told}")
     check(differ <= NO_MORE_THAN * samples, f"{what}: {differ} of {samples} differ: {examples[:4]}")
 
@@ -249,7 +257,7 @@ def test_node():
 def reported(what, data, injected):
     """Samples of each JIT symbol in perf report, and in jitscope's of the input, which adds up V8's tiers."""
     def plain(name):
-        return re.sub(r"^JS:[~^+*o]*'?", "JS:", name)
+        return re.sub(r"^(JS|LazyCompile|Function):[~^+*o]*'?", "JS:", name)
     theirs = collections.Counter()
     text = run_perf("report", "--stdio", "--no-children", "-g", "none", "--no-demangle", "-F", "sample,dso,sym", "-s",
                     "dso,sym", "-i", injected.data).stdout
@@ -291,7 +299,7 @@ public class Deep {
   static int c(int d, int n) { int x = d == 0 ? leaf(n) : a(d - 1, n); return x + 3; }
   static int round(int n) { int r = 0; for (int i = 0; i < 1000; i++) r += a(20, i + n); return r; }
   public static void main(String[] args) throws Exception {
-    System.out.println("ready " + ProcessHandle.current().pid());
+    System.out.println("ready " + new java.io.File("/proc/self").getCanonicalFile().getName());
     int n = 0, sum = 0;
     while (System.in.available() == 0) sum += round(n++);
     System.out.println(sum);
@@ -302,12 +310,8 @@ public class Deep {
 
 def deep_java(java, directory, *flags):
     """A JVM that runs it until it is written to."""
-    javac = shutil.which("javac")
-    if not javac:
-        raise Skip("no javac")
     (directory / "Deep.java").write_text(DEEP, encoding="utf-8")
-    subprocess.run([javac, "--release", "17", "-d", directory, directory / "Deep.java"], check=True,
-                   capture_output=True)
+    subprocess.run([*javac(), "-d", directory, directory / "Deep.java"], check=True, capture_output=True)
     return harness.Target([java, *flags, "-cp", directory, "Deep"])
 
 

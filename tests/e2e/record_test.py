@@ -230,7 +230,7 @@ def test_node_with_a_map():
         run = jitscope("record", "-p", target.pid, "--duration", SECONDS, "-o", out)
         check(target.running(), target.story())
     names = check_named(out, check_perf(out, run))
-    check(any(re.fullmatch(r"JS:\*hot .*truth.js:\d+:\d+ \[tier=turbofan\]", name) for name in names) or
+    check(any(re.fullmatch(r"(JS|LazyCompile):\*hot .*truth.js:\d+(:\d+)? \[tier=turbofan\]", name) for name in names) or
           any("drive" in name for name in names), f"{set(names)}")
 
 

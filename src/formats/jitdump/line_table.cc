@@ -30,12 +30,15 @@ bool is_text(std::string_view name) {
   return true;
 }
 
-// Of a V8 name `JS:*f /srv/app.js:1:2` the script, when it has this length; else nothing.
+// Of a V8 name `JS:*f /srv/app.js:1:2` (Node 18: `LazyCompile:*f /srv/app.js:1`) the script, when
+// it has this length; else nothing.
 std::string_view script_of(std::string_view name, size_t length) {
   for (int i = 0; i < 2; ++i) {
     const size_t colon = name.find_last_not_of("0123456789");
-    if (colon == std::string_view::npos || colon + 1 == name.size() || name[colon] != ':')
-      return {};
+    if (colon == std::string_view::npos || colon + 1 == name.size() || name[colon] != ':') {
+      if (i == 0) return {};
+      break;
+    }
     name = name.substr(0, colon);
   }
   if (length == 0 || name.size() <= length || name[name.size() - length - 1] != ' ') return {};

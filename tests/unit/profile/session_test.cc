@@ -147,6 +147,47 @@ TEST_F(SessionTest, WhatWasCompiledAfterTheLastLookHasThatReason) {
                   "ended>"));
 }
 
+TEST_F(SessionTest, WhatNoDumpKnowsStaysSo) {
+  // An answer is kept as long as it holds: for good, when nothing comes any more.
+  PerfDataBuilder builder;
+  jit_process(builder, write("any.name", two_functions()));
+  sample(builder, kPid, 250 * kMilli, kCode + 0x500);
+  auto session = Session::open(write_recording(builder), {});
+  ASSERT_TRUE(session);
+  struct Asks : SampleConsumer {
+    explicit Asks(Session& session) : session_(session) {}
+    bool on_sample(const ResolvedSample& sample) override {
+      AddressQuery query;
+      query.time = sample.sample.head.time;
+      query.ip = kCode + 0x500;
+      answer = session_.resolver().resolve(*sample.thread.process, query);
+      return true;
+    }
+    Session& session_;
+    Resolution answer;
+  } asks(**session);
+  ASSERT_TRUE((*session)->run(asks));
+  EXPECT_FALSE(asks.answer.named);
+  EXPECT_EQ(asks.answer.valid_until, kForever);
+}
+
+TEST_F(SessionTest, DumpsOfARecordingThatWasWrittenOverAreRefused) {
+  for (const std::string version : {"jitscope 0.1", "6.1.192", ""}) {
+    PerfDataBuilder builder;
+    jit_process(builder, "");
+    sample(builder, kPid, 250 * kMilli, kCode + 0x50);
+    if (!version.empty())
+      builder.feature(perfdata::Feature::version, perfdata::test::Bytes().header_text(version));
+    const std::filesystem::path folder = write_recording(builder) + ".jit";
+    std::filesystem::create_directory(folder);
+    write(folder.filename().string() + "/jit-" + std::to_string(kPid) + "-1.dump", two_functions());
+    const bool ours = version != "6.1.192";
+    EXPECT_THAT(names(builder),
+                ::testing::ElementsAre(ours ? "second" : "<the JIT's map or dump was refused>"))
+        << version;
+  }
+}
+
 TEST_F(SessionTest, AMappingOverTheCodeHidesNothing) {
   PerfDataBuilder builder;
   jit_process(builder, write("any.name", two_functions()));

@@ -148,6 +148,18 @@ TEST(MapName, Erlang) {
   EXPECT_EQ(parse_map_name(Runtime::erlang, "$'Elixir.Enum':'-map/2-fun-0-'/2").name.display(),
             "Elixir.Enum.'-map/2-fun-0-'/2");
   EXPECT_EQ(parse_map_name(Runtime::erlang, "$global::call_light_bif_shared").tier, Tier::stub);
+  const MapName prologue = parse_map_name(Runtime::erlang, "$lists:map/2-CodeInfoPrologue");
+  EXPECT_TRUE(prologue.part);
+  EXPECT_FALSE(prologue.not_probeable.empty());
+  EXPECT_EQ(prologue.name.display(), "lists.map/2") << "time spent there is the function's";
+  EXPECT_EQ(prologue.name.raw, "$lists:map/2-CodeInfoPrologue");
+  EXPECT_FALSE(map.part);
+  EXPECT_EQ(parse_map_name(Runtime::erlang, "$lists:-CodeInfoPrologue").name.display(),
+            "lists.-CodeInfoPrologue");
+  const MapName header = parse_map_name(Runtime::erlang, "$lists::codeHeader");  // OTP 26
+  EXPECT_EQ(header.tier, Tier::stub);
+  EXPECT_EQ(header.name.display(), "lists.codeHeader");
+  EXPECT_EQ(parse_map_name(Runtime::erlang, "$lists::").name.display(), "lists.:");
   EXPECT_EQ(parse_map_name(Runtime::erlang, "hot0").name.display(), "hot0");
   EXPECT_EQ(parse_map_name(Runtime::erlang, "$").name.display(), "$");
 }
@@ -165,10 +177,20 @@ TEST(MapName, Php) {
 TEST(MapName, Mono) {
   const MapName main = parse_map_name(Runtime::mono, "Ns.Program:Main (string[],int)");
   EXPECT_EQ(main.name.display(), "Ns.Program.Main(string[],int)");
-  EXPECT_EQ(parse_map_name(Runtime::mono, "(wrapper managed-to-native) System.Foo:bar (int)")
-                .name.display(),
-            "System.Foo.bar(int)");
-  EXPECT_EQ(parse_map_name(Runtime::mono, "(null)").tier, Tier::stub);
+  const MapName native =
+      parse_map_name(Runtime::mono, "(wrapper managed-to-native) System.Foo:bar (int)");
+  EXPECT_EQ(native.name.display(), "System.Foo.bar(int)");
+  EXPECT_EQ(native.not_probeable, "") << "the only body of a native method";
+  EXPECT_EQ(parse_map_name(Runtime::mono, "(wrapper dynamic-method) object:f (int)").not_probeable,
+            "");
+  const MapName wrapper = parse_map_name(
+      Runtime::mono, "(wrapper remoting-invoke-with-check) System.Diagnostics.Process:get_Id ()");
+  EXPECT_EQ(wrapper.name.display(), "System.Diagnostics.Process.get_Id()");
+  EXPECT_FALSE(wrapper.not_probeable.empty()) << "would count each call twice";
+  for (const char* raw : {"(null)", "throw_exception", "sdb_breakpoint_trampoline", "(wrapper x",
+                          "(wrapper x) ", "Foo:", ":bar ()", ""}) {
+    EXPECT_EQ(parse_map_name(Runtime::mono, raw).tier, Tier::stub) << raw;
+  }
   EXPECT_EQ(parse_map_name(Runtime::mono, "Type:.ctor").name.display(), "Type..ctor");
 }
 

@@ -57,6 +57,20 @@ TEST_F(Bodies, OneInsideAnotherAndOneAroundMany) {
   EXPECT_EQ(alive()[0].name->function, "all");
 }
 
+// Erlang's are two lines a function.
+TEST_F(Bodies, PartsOfAFunctionAreNotOneMoreBody) {
+  PerfMapBodies bodies(Runtime::erlang, SourceKind::perf_map);
+  bodies.add(PerfMapLine{0x10000, 0x30, "$m:f/1-CodeInfoPrologue", 1}, diagnostics_);
+  bodies.add(PerfMapLine{0x10030, 0x40, "$m:f/1", 2}, diagnostics_);
+  const std::vector<CodeBody> out = bodies.alive(maps_, diagnostics_);
+  ASSERT_EQ(out.size(), 2U);
+  EXPECT_EQ(out[0].tier, Tier::stub) << "no pattern means it";
+  EXPECT_FALSE(out[0].not_probeable.empty());
+  EXPECT_EQ(out[1].tier, Tier::unknown);
+  EXPECT_TRUE(out[1].not_probeable.empty());
+  EXPECT_EQ(out[1].entry, 0x10030U);
+}
+
 TEST_F(Bodies, TheSameLineTwiceIsOneBody) {
   add(0x10000, 0x100, "JS:*a /a.js:1:1");
   add(0x10000, 0x100, "JS:*a /a.js:1:1");

@@ -189,7 +189,9 @@ TEST_F(Node, NamesTiersAndEntries) {
   EXPECT_EQ(body->entry, body->address);
   EXPECT_EQ(body->convention, CallConvention::v8_x86_64);
   EXPECT_EQ(body->not_probeable, "");
-  EXPECT_EQ(body->name->location, fmt::format("{}:1:14", (directory_ / "work.js").string()));
+  const std::string line = fmt::format("{}:1", (directory_ / "work.js").string());
+  EXPECT_TRUE(body->name->location == line + ":14" || body->name->location == line)
+      << body->name->location << ": Node 18 gives no column";
   EXPECT_EQ((*source)->diagnostics().count("perf map line without a size"), 0U);
 
   const auto findings = examine(*process);
