@@ -31,8 +31,17 @@ constexpr uint64_t warm_up_calls = 500;
 constexpr unsigned most_rounds = 100;
 constexpr std::chrono::milliseconds poll_wait{10};  // as `jitscope trace` does
 
-enum class Variant : uint8_t { unpatched, jump, counting, events, common, inplace, breakpoint };
-constexpr size_t variants = 7;
+enum class Variant : uint8_t {
+  unpatched,
+  jump,
+  counting,
+  checked,
+  events,
+  common,
+  inplace,
+  breakpoint
+};
+constexpr size_t variants = 8;
 
 struct Shape {
   const char* name;
@@ -43,6 +52,7 @@ constexpr std::array<Shape, variants> shapes = {{
     {"unpatched call", plain_calls, false},
     {"jump through a slot, no uprobe", plain_calls, false},
     {"trampoline, counting", trampoline_calls, true},
+    {"trampoline, counting, body checked", trampoline_calls, true},
     {"trampoline, counting and events", trampoline_calls, true},
     {"shared point (as exposed), counting", trampoline_calls, true},
     {"in-place uprobe, counting", trap_calls, true},
@@ -166,7 +176,12 @@ Status placed(const Result<std::vector<SiteOutcome>>& outcomes) {
 
 Status Bench::place_slot(BpfSession* session, uint32_t id, uint64_t common) {
   Trampolines::SlotsReady ready;
-  if (session != nullptr) ready = register_slots(*session);
+  const bool checked = id == static_cast<uint32_t>(Variant::checked);
+  if (session != nullptr && checked) {
+    ready = register_slots(*session, [this](uint32_t) { return state_check_of(body_); });
+  } else if (session != nullptr) {
+    ready = register_slots(*session);
+  }
   const std::array<SiteRequest, 1> requests = {{{id, body_, common}}};
   return placed(trampolines_.place(requests, ready));
 }
@@ -179,6 +194,7 @@ Status Bench::attach(Variant variant) {
     case Variant::jump:
       return place_slot(nullptr, id, 0);
     case Variant::counting:
+    case Variant::checked:
     case Variant::events:
       return place_slot(&session_of(variant), id, 0);
     case Variant::common:
