@@ -109,9 +109,13 @@ static __always_inline int hit(void* context, struct pt_regs* regs) {
   if (!site || !count || !site->enabled) return 0;
   if (site->check_address) {
     unsigned long long value = 0;
-    if (bpf_probe_read_user(&value, sizeof(value), (const void*)site->check_address) != 0 ||
-        (value & site->check_mask) != site->check_value) {
-      __sync_fetch_and_add(&count->stale, 1);
+    int read = bpf_probe_read_user(&value, sizeof(value), (const void*)site->check_address) == 0;
+    unsigned long long other = (value ^ site->check_value) & site->check_mask;
+    if (!read || other) {
+      /* The first 4 bytes tell which body it is: the same one, in another state, sends the call on.
+       */
+      int same_body = read && (unsigned int)other == 0;
+      __sync_fetch_and_add(same_body ? &count->redispatched : &count->stale, 1);
       return 0;
     }
   }

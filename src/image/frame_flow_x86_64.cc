@@ -1,4 +1,5 @@
-// See frame_flow_x86_64.h. Every byte is decoded at most once: work is linear in the code.
+// See frame_flow_x86_64.h. An instruction is decoded at most twice, the second time where ways meet
+// that left rsp at different depths: work is linear in the code.
 #include "image/frame_flow_x86_64.h"
 
 #include "image/instruction_x86_64.h"

@@ -217,12 +217,29 @@ class FixedFrame {
   void behind_patch() {
     FrameState state = FrameState::at_entry();
     flow_.follow(entry_, state);  // the jump itself
+    if (behind_short_allocation(state)) return;
     for (uint64_t i = kPatch; i < kPatchedInstruction; ++i) flow_.set(entry_ + i, state);
     // What is left of `sub rsp, imm32` are the high bytes of a small number; of the bang's
     // displacement, those of a negative one.
     const bool sub = byte_at(code_, entry_ + 6) == 0 && byte_at(code_, entry_ + 5) == 0;
     if (sub) state.points[kRsp] = static_cast<int32_t>(bytes_);
     if (!sub || bytes_ != 0) flow_.follow(entry_ + kPatchedInstruction, state);
+  }
+  // `sub rsp, imm8; mov [rsp + N - 8], rbp` (JVMs that patch no entry themselves) under a probe's
+  // jump: the end of the store is left.
+  bool behind_short_allocation(FrameState state) {
+    constexpr uint64_t kStore = 4;
+    constexpr uint64_t kEnd = 9;
+    if (byte_at(code_, entry_ + 5) != 0x89 || byte_at(code_, entry_ + 6) != 0x6c ||
+        byte_at(code_, entry_ + 7) != 0x24 || code_.size() - entry_ <= kEnd ||
+        byte_at(code_, entry_ + 8) + uint64_t{16} != bytes_) {
+      return false;
+    }
+    state.points[kRsp] = static_cast<int32_t>(bytes_);
+    for (uint64_t i = kStore; i < kEnd; ++i) flow_.set(entry_ + i, state);
+    state.saved[kRbp] = 16;
+    flow_.follow(entry_ + kEnd, state);
+    return true;
   }
   // The prologue makes rbp a frame pointer (native wrappers, -XX:+PreserveFramePointer).
   [[nodiscard]] bool has_pointer() const {

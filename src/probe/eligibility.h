@@ -24,10 +24,10 @@ namespace jitscope {
 // compile id and, where it lies within the same 8 bytes, the state.
 [[nodiscard]] HitCheck hit_check_of(const CodeBody& body);
 
-// The same where the bytes are ours (trampolines). A JVM that patches entries puts its own jump
-// over ours when it makes the body not entrant; one that does not (JDK 26 on) lets calls still
-// come, and sends them on to another body, where they count. There the state tells; nothing where
-// it cannot.
+// The same where the bytes are ours (trampolines, in-place sites). A JVM that patches entries puts
+// its own jump over ours when it makes the body not entrant; one that does not (JDK 26 on) lets
+// calls still come, and sends them on to another body, where they count. There the state tells;
+// nothing where it cannot.
 [[nodiscard]] HitCheck state_check_of(const CodeBody& body);
 
 }  // namespace jitscope

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/clock.h"
 #include "probe/body_tracker.h"
@@ -202,25 +203,21 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_breakpoints(
 
 Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
                                                       std::span<const SiteRequest> requests) {
-  switch (backend) {
-    case Backend::breakpoint:
-      return place_breakpoints(requests);
-    case Backend::inplace:
-      return inplace_.place(requests, register_slots(*session_));
-    case Backend::trampoline:
-      break;
+  if (backend == Backend::breakpoint) return place_breakpoints(requests);
+  std::unordered_map<uint32_t, HitCheck> checks;
+  for (const SiteRequest& request : requests) {
+    checks.emplace(request.id, state_check_of(request.body));
   }
+  const auto ready = register_slots(
+      *session_, [checks = std::move(checks)](uint32_t id) { return checks.at(id); });
+  if (backend == Backend::inplace) return inplace_.place(requests, ready);
   if (!trampolines_.prepared()) {
     JITSCOPE_ASSIGN(const auto maps, process_.maps());
     const auto [low, high] =
         code_range_around(requests.front().body.entry, tracker_.snapshot(), maps);
     JITSCOPE_TRY(trampolines_.prepare(low, high));
   }
-  const auto check_of = [requests](uint32_t id) {
-    const auto found = std::ranges::find(requests, id, &SiteRequest::id);
-    return found == requests.end() ? HitCheck{} : state_check_of(found->body);
-  };
-  return trampolines_.place(requests, register_slots(*session_, check_of));
+  return trampolines_.place(requests, ready);
 }
 
 Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {

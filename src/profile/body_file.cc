@@ -77,12 +77,19 @@ void BodyFile::append(const Body& body, std::span<const std::byte> code) {
   if (body.unwind && !code.empty()) {
     std::vector<UnwindTable> tables = unwind_of_code(code, body.frame, body.entry);
     const uint64_t padding = (kUnwindAlignment - body.size % kUnwindAlignment) % kUnwindAlignment;
-    // What would lie in the next body's range is lost to perf. Stubs hold many routines; the one
-    // that calls Java is among the first.
-    for (; !tables.empty(); tables.pop_back()) {
-      unwinding = encode_unwinding_info(tables, body.size);
-      if (padding + unwinding.mapped_size <= body.room) break;
-      unwinding = {};
+    // What would lie in the next body's range is lost to perf: as many tables as fit. Stubs hold
+    // many routines; the one that calls Java is among the first.
+    size_t fit = 0;
+    size_t tried = tables.size();
+    for (size_t too_many = tables.size() + 1; tried != 0 && fit < tried;
+         tried = fit + (too_many - fit) / 2) {
+      UnwindingInfo info = encode_unwinding_info(std::span(tables).first(tried), body.size);
+      if (padding + info.mapped_size <= body.room) {
+        fit = tried;
+        unwinding = std::move(info);
+      } else {
+        too_many = tried;
+      }
     }
   }
   load.unwind = std::as_bytes(std::span<const char>(unwinding.bytes));

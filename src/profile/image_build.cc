@@ -13,6 +13,7 @@
 #include "base/byte_source.h"
 #include "base/path.h"
 #include "formats/jitdump/jitdump.h"
+#include "formats/perfdata/reader.h"
 #include "formats/perfmap/perf_map.h"
 #include "image/frame_pointer_table.h"
 #include "image/unwind.h"
@@ -22,6 +23,7 @@
 #include "profile/jit_name.h"
 #include "profile/live_dump.h"
 #include "profile/record_output.h"
+#include "profile/recording_facts.h"
 
 namespace jitscope {
 namespace {
@@ -338,9 +340,22 @@ Result<std::vector<RecordedDump>> recorded_dumps_of(const std::string& recording
       out.push_back({it->path().native(), static_cast<uint32_t>(*pid)});
     }
   }
+  constexpr std::string_view hint =
+      "jitscope record leaves one; for others: image build --jitdump FILE";
   if (out.empty()) {
     return fail(ErrorKind::not_found, "the recording has no folder with code bodies", folder,
-                "jitscope record leaves one; for others: image build --jitdump FILE");
+                std::string(hint));
+  }
+  // A recording that is not there any more, or was cut, tells nothing.
+  auto source = open_byte_source(recording);
+  const auto reader = source ? perfdata::Reader::open(std::move(*source))
+                             : Result<std::unique_ptr<perfdata::Reader>>(nullptr);
+  if (reader && *reader && !RecordingFacts::by_jitscope((*reader)->header())) {
+    return fail(ErrorKind::not_found,
+                fmt::format("the recording was written by perf {}, over one of jitscope's that the "
+                            "folder belongs to",
+                            (*reader)->header().version),
+                folder, std::string(hint));
   }
   std::ranges::sort(out, {}, &RecordedDump::path);
   return out;

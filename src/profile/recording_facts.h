@@ -23,8 +23,9 @@ class RecordingFacts {
   // False when the header says that another program wrote it: what jitscope record left beside a
   // file of the same name belongs to a recording that is gone. A recorder that was killed leaves no
   // such header.
-  [[nodiscard]] bool by_jitscope() const {
-    return header_->version.empty() || header_->version.starts_with("jitscope");
+  [[nodiscard]] bool by_jitscope() const { return by_jitscope(*header_); }
+  [[nodiscard]] static bool by_jitscope(const perfdata::Header& header) {
+    return header.version.empty() || header.version.starts_with("jitscope");
   }
   // Sample times can be compared with CLOCK_MONOTONIC times.
   [[nodiscard]] bool monotonic() const { return header_->clock() == 1; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_set>
 
 #include "base/byte_cursor.h"
@@ -19,6 +20,47 @@ constexpr size_t kMaxMethods = 20'000'000;
 constexpr uint64_t kMaxMethodsOfClass = 65'535;  // JVMS 4.1, methods_count
 constexpr int64_t kMaxBuckets = 1 << 20;         // 1,009 by default (PredictedLoadedClassCount)
 constexpr uint64_t kSharedEntry = 1;             // hashtable.hpp: BasicHashtableEntry::is_shared
+
+// Of fields in the structs that are read here; real ones lie below 512.
+constexpr uint32_t kMaxOffset = 4096;
+constexpr size_t kStructsAtOnce = 8192;
+
+// Reads structs of one size, a bounded number at a time: visit(address, view).
+template <typename Visit>
+void each_struct(MemoryReader& memory, std::span<const uint64_t> addresses, uint32_t bytes,
+                 Diagnostics& diagnostics, Visit&& visit) {
+  for (size_t first = 0; first < addresses.size(); first += kStructsAtOnce) {
+    const auto some = addresses.subspan(first, std::min(kStructsAtOnce, addresses.size() - first));
+    StructBatch batch(bytes);
+    for (const uint64_t address : some) batch.add(address);
+    batch.read(memory);
+    for (const uint64_t address : some) {
+      StructView view(batch.get(address));
+      if (batch.get(address).empty()) {
+        diagnostics.note("class unloaded while being read", fmt::format("{:#x}", address));
+      } else {
+        visit(address, view);
+      }
+    }
+  }
+}
+
+// One step along every chain at a time: long ones are few, short ones many (each hidden class has a
+// loader of its own), so both get cheap. step(address, view) gives the next one's address, or 0.
+template <typename Step>
+void walk_chains(MemoryReader& memory, std::vector<uint64_t> chains, uint32_t bytes,
+                 Diagnostics& diagnostics, Step&& step) {
+  std::unordered_set<uint64_t> seen;
+  while (!chains.empty() && seen.size() < kMaxKlasses) {
+    std::erase_if(chains, [&](uint64_t address) { return !seen.insert(address).second; });
+    std::vector<uint64_t> next;
+    each_struct(memory, chains, bytes, diagnostics, [&](uint64_t address, StructView& view) {
+      if (const uint64_t link = step(address, view); link != 0) next.push_back(link);
+    });
+    chains = std::move(next);
+  }
+  if (!chains.empty()) diagnostics.note("more classes than are read");
+}
 
 }  // namespace
 
@@ -46,7 +88,19 @@ Result<ClassGraph> ClassGraph::open(const VmStructs& structs) {
     return fail(ErrorKind::not_possible, "this JVM does not describe Array<Method*>::_data");
   }
   graph.array_data_ = static_cast<uint32_t>(data->offset);
+  for (const FieldRef& field : {graph.loader_next_, graph.loader_klasses_, graph.next_link_,
+                                graph.layout_helper_, graph.methods_, graph.table_size_,
+                                graph.buckets_, graph.dictionary_next_, graph.dictionary_klass_}) {
+    if (field.end() > kMaxOffset) {
+      return fail(ErrorKind::not_possible,
+                  "this JVM's description of its classes contradicts itself");
+    }
+  }
   return graph;
+}
+
+bool ClassGraph::is_instance(StructView& klass) const {
+  return static_cast<int32_t>(klass.get(layout_helper_)) > 0;
 }
 
 Status ClassGraph::open_dictionary(const VmStructs& structs) {
@@ -85,42 +139,22 @@ Result<std::vector<uint64_t>> ClassGraph::dictionary_klasses(MemoryReader& memor
     const uint64_t entry = StructView(std::span(bytes).subspan(at)).get(bucket_entry_);
     if (entry != 0) chains.push_back(entry & ~kSharedEntry);
   }
-  // One step along every chain at a time.
   std::vector<uint64_t> klasses;
-  std::unordered_set<uint64_t> seen;
-  while (!chains.empty() && seen.size() < kMaxKlasses) {
-    StructBatch batch(std::max(dictionary_next_.end(), dictionary_klass_.end()));
-    std::erase_if(chains, [&](uint64_t entry) { return !seen.insert(entry).second; });
-    for (const uint64_t entry : chains) batch.add(entry);
-    batch.read(memory);
-    std::vector<uint64_t> next;
-    for (const uint64_t entry : chains) {
-      StructView view(batch.get(entry));
-      const uint64_t link = view.get(dictionary_next_) & ~kSharedEntry;
-      const uint64_t klass = view.get(dictionary_klass_);
-      if (!view.ok()) {
-        diagnostics.note("class unloaded while being read", fmt::format("entry {:#x}", entry));
-        continue;
-      }
-      klasses.push_back(klass);
-      if (link != 0) next.push_back(link);
-    }
-    chains = std::move(next);
-  }
+  const uint32_t bytes_of_entry = std::max(dictionary_next_.end(), dictionary_klass_.end());
+  walk_chains(memory, std::move(chains), bytes_of_entry, diagnostics,
+              [&](uint64_t, StructView& entry) {
+                klasses.push_back(entry.get(dictionary_klass_));
+                return entry.get(dictionary_next_) & ~kSharedEntry;
+              });
   std::ranges::sort(klasses);
   klasses.erase(std::unique(klasses.begin(), klasses.end()), klasses.end());
   // Instances alone, as below.
-  StructBatch batch(layout_helper_.end());
-  for (const uint64_t klass : klasses) batch.add(klass);
-  batch.read(memory);
-  std::erase_if(klasses, [&](uint64_t klass) {
-    StructView view(batch.get(klass));
-    const auto helper = static_cast<int32_t>(view.get(layout_helper_));
-    if (view.ok()) return helper <= 0;
-    diagnostics.note("class unloaded while being read", fmt::format("{:#x}", klass));
-    return true;
-  });
-  return klasses;
+  std::vector<uint64_t> instances;
+  each_struct(memory, klasses, layout_helper_.end(), diagnostics,
+              [&](uint64_t klass, StructView& view) {
+                if (is_instance(view)) instances.push_back(klass);
+              });
+  return instances;
 }
 
 Result<std::vector<uint64_t>> ClassGraph::klasses(MemoryReader& memory,
@@ -151,29 +185,12 @@ Result<std::vector<uint64_t>> ClassGraph::first_klasses(MemoryReader& memory,
 
 std::vector<uint64_t> ClassGraph::all_klasses(MemoryReader& memory, std::vector<uint64_t> chains,
                                               Diagnostics& diagnostics) const {
-  // One step along every loader's list at a time. Long lists belong to few loaders, short ones to
-  // many (each hidden class has its own), so both get cheap.
   std::vector<uint64_t> instances;
-  std::unordered_set<uint64_t> seen;
-  while (!chains.empty() && seen.size() < kMaxKlasses) {
-    StructBatch batch(std::max(next_link_.end(), layout_helper_.end()));
-    std::erase_if(chains, [&](uint64_t klass) { return !seen.insert(klass).second; });
-    for (const uint64_t klass : chains) batch.add(klass);
-    batch.read(memory);
-    std::vector<uint64_t> next;
-    for (const uint64_t klass : chains) {
-      StructView view(batch.get(klass));
-      const auto helper = static_cast<int32_t>(view.get(layout_helper_));
-      const uint64_t link = view.get(next_link_);
-      if (!view.ok()) {
-        diagnostics.note("class unloaded while being read", fmt::format("{:#x}", klass));
-        continue;
-      }
-      if (helper > 0) instances.push_back(klass);
-      if (link != 0) next.push_back(link);
-    }
-    chains = std::move(next);
-  }
+  walk_chains(memory, std::move(chains), std::max(next_link_.end(), layout_helper_.end()),
+              diagnostics, [&](uint64_t klass, StructView& view) {
+                if (is_instance(view)) instances.push_back(klass);
+                return view.get(next_link_);
+              });
   return instances;
 }
 

@@ -41,6 +41,7 @@ class ClassGraph {
   Result<std::vector<uint64_t>> dictionary_klasses(MemoryReader& memory,
                                                    Diagnostics& diagnostics) const;
   Result<std::vector<uint64_t>> first_klasses(MemoryReader& memory, Diagnostics& diagnostics) const;
+  [[nodiscard]] bool is_instance(StructView& klass) const;
   std::vector<uint64_t> all_klasses(MemoryReader& memory, std::vector<uint64_t> chains,
                                     Diagnostics& diagnostics) const;
 

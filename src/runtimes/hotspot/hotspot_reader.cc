@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/byte_cursor.h"
 #include "runtimes/hotspot/batch.h"
@@ -77,7 +76,10 @@ Result<HotspotReader> HotspotReader::open(MemoryReader& memory, const SymbolLook
   if (auto classes = ClassGraph::open(structs)) reader.classes_ = std::move(*classes);
   // One that does not describe its scopes still has its bodies named.
   if (auto details = BodyDetails::open(structs)) reader.details_ = std::move(*details);
-  reader.why_code_may_move_ = hotspot::why_code_may_move(memory, structs);
+  // The code cache is set up after the options were read. Asked in this order: a JVM that is
+  // starting may do both in between.
+  const bool options_are_set = reader.heaps_.heaps(memory).has_value();
+  reader.why_code_may_move_ = hotspot::why_code_may_move(memory, structs, options_are_set);
   return reader;
 }
 

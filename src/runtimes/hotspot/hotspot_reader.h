@@ -44,7 +44,7 @@ class HotspotReader {
   std::vector<BodyDetail> details(MemoryReader& memory, Diagnostics& diagnostics,
                                   std::span<const CodeBody* const> bodies);
   [[nodiscard]] bool knows_loaded_methods() const { return classes_.has_value(); }
-  // See why_code_may_move() in vm_flags.h; as of open(), since no JVM changes it while it runs.
+  // See why_code_may_move() in vm_flags.h; as of open(), since no JVM that has started changes it.
   [[nodiscard]] const std::string& why_code_may_move() const { return why_code_may_move_; }
   Result<std::vector<std::shared_ptr<const MethodName>>> loaded_methods(
       MemoryReader& memory, Diagnostics& diagnostics) const;

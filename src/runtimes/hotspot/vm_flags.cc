@@ -65,8 +65,15 @@ Result<std::optional<bool>> read_bool_flag(MemoryReader& memory, const VmStructs
   return std::optional(value[0] != std::byte{0});
 }
 
-std::string why_code_may_move(MemoryReader& memory, const VmStructs& structs) {
+std::string why_code_may_move(MemoryReader& memory, const VmStructs& structs,
+                              bool options_are_set) {
   if (structs.find("nmethod", "_immutable_data_ref_count_offset") == nullptr) return {};
+  if (!options_are_set) {
+    return fmt::format(
+        "this JVM can move compiled code, and it is still starting: whether -XX:+{} "
+        "is on is not known yet",
+        kRelocation);
+  }
   const auto moves = read_bool_flag(memory, structs, kRelocation);
   if (moves && *moves == false) return {};
   if (!moves || !*moves) {

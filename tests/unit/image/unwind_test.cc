@@ -199,6 +199,26 @@ TEST(UnwindOfCode, ManyPushes) {
   EXPECT_LT(tables[0].size, code.size());
 }
 
+TEST(UnwindOfCode, AShortAllocationUnderAJump) {
+  // sub rsp, 0x18; mov [rsp + 0x10], rbp; nops; add rsp, 0x18 ... as JVMs that patch no entry
+  // themselves (JDK 26) begin leaves.
+  const std::string_view body =
+      "\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x0f\x1f\x44\0\0\x48\x83\xc4\x10\x5d\xc3"sv;
+  const FrameInfo frame{FrameShape::fixed, 32};
+  const auto whole = unwind_of_code(bytes_of(body), frame);
+  ASSERT_EQ(whole.size(), 1U);
+  std::string patched(body);
+  patched.replace(0, 5, "\xe9\0\0\0\x40"sv);
+  const auto under = unwind_of_code(bytes_of(patched), frame);
+  ASSERT_EQ(under.size(), 1U);
+  // The jump is one byte longer than the allocation was: behind it both say the same.
+  EXPECT_EQ(under[0].size, whole[0].size);
+  const auto from = [](const UnwindTable& table) {
+    return std::vector<std::byte>(table.instructions.end() - 3, table.instructions.end());
+  };
+  EXPECT_EQ(from(under[0]), from(whole[0]));
+}
+
 TEST(UnwindOfCode, CorpusHoldsUpToDamage) {
   EXPECT_GE(test::replay_corpus("unwind_code", fuzz::check_unwind_of_code), 6U);
 }

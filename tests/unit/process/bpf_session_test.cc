@@ -246,6 +246,34 @@ TEST_F(BpfSessionTest, AHitOnAnotherBodyIsStaleAndNotACall) {
   EXPECT_EQ(drain(*session).size(), 10U);
 }
 
+TEST_F(BpfSessionTest, TheSameBodyInAnotherStateSendsTheCallOn) {
+  NEED_ROOT();
+  auto session = open();
+  ASSERT_TRUE(session);
+  // Four bytes that tell the body, and one for its state.
+  HitCheck check{target_.address(word_at), 0x0700000004030201, 0xff000000ffffffff, false};
+  if (!can_break(*session, 0, target_.address(0), check))
+    GTEST_SKIP() << "no hardware breakpoints here";
+  EXPECT_EQ(target_.call(target_.address(0), 2), 2U);
+  const std::array other = {std::byte{9}};
+  ASSERT_TRUE(write_memory(*process_, target_.address(word_at) + 5, other));  // outside of the mask
+  EXPECT_EQ(target_.call(target_.address(0), 3), 3U);
+  EXPECT_EQ(session->counts(0).calls, 0U);
+  // The state is the eighth byte, which is 8.
+  EXPECT_EQ(session->counts(0).redispatched, 5U);
+  EXPECT_EQ(session->counts(0).stale, 0U);
+  const std::array entered = {std::byte{7}};
+  ASSERT_TRUE(write_memory(*process_, target_.address(word_at) + 7, entered));
+  EXPECT_EQ(target_.call(target_.address(0), 4), 4U);
+  EXPECT_EQ(session->counts(0).calls, 4U);
+  // Another body in the right state.
+  ASSERT_TRUE(write_memory(*process_, target_.address(word_at), other));
+  EXPECT_EQ(target_.call(target_.address(0), 6), 6U);
+  EXPECT_EQ(session->counts(0).calls, 4U);
+  EXPECT_EQ(session->counts(0).redispatched, 5U);
+  EXPECT_EQ(session->counts(0).stale, 6U);
+}
+
 TEST_F(BpfSessionTest, AnEntryThatBecameAJumpIsCountedWhereTheCallArrives) {
   NEED_ROOT();
   auto session = open();

@@ -113,6 +113,7 @@ class FakeJvm : public MemoryReader {
     return {};
   }
 
+  void add_region(uint64_t address, size_t bytes);
   template <typename T>
   void put(uint64_t address, T value) {
     std::byte* to = at(address, sizeof(T));
@@ -137,6 +138,7 @@ class FakeJvm : public MemoryReader {
 
   size_t reads = 0;
   bool gone = false;
+  std::string far_field;  // "Type::field" that build_tables() describes as 60,000 bytes out
   std::function<void(uint64_t)> before_read;
 
   static constexpr uint64_t kCodeOffset = 0x180;

@@ -31,6 +31,10 @@ inline void FakeJvm::build_statics() {
   put(graph_static_, loader_);
 }
 
+inline void FakeJvm::add_region(uint64_t address, size_t bytes) {
+  regions_[address] = std::vector<std::byte>(bytes);
+}
+
 inline void FakeJvm::use_dictionary() {
   dictionary_static_ = metaspace(8);
   dictionary_ = metaspace(56);
@@ -234,7 +238,8 @@ inline void FakeJvm::build_tables(const std::vector<std::string>& without) {
     put(next + 8, text(row.field));
     put(next + 16, row.spelling.empty() ? uint64_t{0} : text(row.spelling));
     put(next + 24, int32_t{row.address != 0});
-    put(next + 32, row.offset);
+    const bool far = row.type + "::" + row.field == far_field;
+    put(next + 32, far ? uint64_t{60'000} : row.offset);
     put(next + 40, row.address);
     next += 48;
   }

@@ -480,6 +480,37 @@ TEST_P(HotspotReaderTest, ADamagedDictionaryEndsAndIsCounted) {
   }
 }
 
+TEST_P(HotspotReaderTest, MoreClassesThanAreReadAtOnceAreAllRead) {
+  jvm.use_dictionary();
+  jvm.add_class("A", {{"f", "()V"}});
+  jvm.add_to_dictionary(jvm.last_klass(), 0);
+  // One bucket each, all of the same class: entries are read some thousand at a time.
+  constexpr uint64_t kMany = 10'000;
+  constexpr uint64_t kEntries = 0x7f4000000000;
+  constexpr uint64_t kTable = 0x7f5000000000;
+  jvm.add_region(kEntries, kMany * 24);
+  jvm.add_region(kTable, kMany * 8);
+  for (uint64_t i = 0; i < kMany; ++i) {
+    jvm.put(kEntries + 24 * i + 16, jvm.last_klass());
+    jvm.put(kTable + 8 * i, kEntries + 24 * i);
+  }
+  jvm.add_class("Last", {{"f", "()V"}});
+  jvm.put(kEntries + 24 * (kMany - 1) + 16, jvm.last_klass());
+  jvm.put(jvm.dictionary(), static_cast<int32_t>(kMany));
+  jvm.put(jvm.dictionary() + 8, kTable);
+  auto reader = open();
+  EXPECT_EQ(sorted_names(reader.loaded_methods(jvm, diagnostics)),
+            (std::vector<std::string>{"A.f()", "Last.f()"}));
+  EXPECT_TRUE(diagnostics.empty());
+}
+
+TEST_P(HotspotReaderTest, AClassGraphWithFieldsTooFarOutIsNotRead) {
+  // Each of a million classes would take as much memory.
+  jvm.far_field = "Klass::_layout_helper";
+  jvm.build_tables({});
+  EXPECT_FALSE(open().knows_loaded_methods());
+}
+
 TEST_P(HotspotReaderTest, WithoutAClassGraphTheCodeIsStillRead) {
   jvm.add_nmethod({.method = method_of("A", "f")});
   jvm.build_tables({"ClassLoaderDataGraph::_head"});

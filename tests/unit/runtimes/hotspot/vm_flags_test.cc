@@ -47,6 +47,31 @@ TEST_F(VmFlagsTest, CodeMovesWhereTheJvmWasToldToMoveIt) {
   EXPECT_NE(reader->why_code_may_move(), "");
 }
 
+TEST_F(VmFlagsTest, OptionsOfAJvmThatIsStartingSayNothingYet) {
+  jvm.use_flags({{"NMethodRelocation", false}});
+  uint64_t heaps = 0;
+  ASSERT_TRUE(jvm.read(jvm.heaps_static(), std::as_writable_bytes(std::span(&heaps, 1))));
+  jvm.put(heaps, int32_t{0});  // the array is there from the beginning, the heaps are not
+  const auto reason = [&] {
+    auto reader = HotspotReader::open(jvm, jvm.symbols(), CallConvention::hotspot_x86_64);
+    EXPECT_TRUE(reader) << to_string(reader.error());
+    return reader->why_code_may_move();
+  };
+  EXPECT_NE(reason().find("still starting"), std::string::npos);
+  jvm.put(heaps, int32_t{1});
+  EXPECT_EQ(reason(), "");
+  // Between the two looks it has read them.
+  jvm.put(heaps, int32_t{0});
+  jvm.before_read = [&](uint64_t address) {
+    if (address == jvm.flag_count()) jvm.put(heaps, int32_t{1});
+  };
+  EXPECT_NE(reason().find("still starting"), std::string::npos);
+}
+
+TEST_F(VmFlagsTest, AJvmThatCannotMoveCodeMayBeStarting) {
+  EXPECT_EQ(why_code_may_move(jvm, structs(), false), "");
+}
+
 TEST_F(VmFlagsTest, NotKnowingIsNoReasonToPatch) {
   jvm.use_flags({{"A", true}});
   EXPECT_NE(why_code_may_move(jvm, structs()).find("not known"), std::string::npos);
