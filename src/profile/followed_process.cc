@@ -132,7 +132,7 @@ Status FollowedProcess::look_at_source() {
   JITSCOPE_ASSIGN(const Snapshot snapshot, source_->read());
   const uint64_t now = monotonic_ns();
   const KnownBodies::Changes changes = known_.update(snapshot, BodyFile::kLargestBody);
-  summary_.skipped += changes.skipped;
+  summary_.skipped = std::max(summary_.skipped, changes.skipped);
   write_gone(changes.gone, now);
   JITSCOPE_TRY(write_bodies(changes.fresh, snapshot.bodies, now));
   looked(begin);
@@ -261,7 +261,7 @@ void FollowedProcess::recover(const Error& error) {
   const auto maps = again ? again->maps() : Result<std::vector<Mapping>>{};
   if (!again || again->start_ticks() != process_->start_ticks() || !maps || maps->empty()) {
     (void)file_.flush();
-    if (seen_until_ != 0) summary_.unseen_ns = now - seen_until_;
+    if (last_look_ != 0) summary_.unseen_ns = now - last_look_;
     stop(State::ended, "");
     return;
   }
