@@ -37,10 +37,10 @@ class SettledCode {
     if (state_ != state) change(state);
     if (time >= expiry_) expire(time);
   }
-  // The view has changed, at [start, end) alone.
+  // The view has changed, at [start, end) alone. A return address there may have its call before.
   void view_changed(uint64_t before, uint64_t after, uint64_t start, uint64_t end) {
     if (state_.view == before) state_.view = after;
-    if (start < end) open({start, end - 1});
+    if (start < end) open({start == 0 ? 0 : start - 1, end - 1});
   }
 
   [[nodiscard]] bool at(uint64_t address) const {

@@ -107,6 +107,20 @@ bool Injector::end_round() {
   return true;
 }
 
+// What was read out of order comes in that order again: perf would sort it by time, and mappings
+// that were added before it for others would lie behind it. perf holds records back until the round
+// after theirs has ended; what has no time it takes at once.
+bool Injector::keep_order(const perfdata::RecordHead& head) {
+  const uint64_t time = head.has_time ? head.time : 0;
+  if (time < newest_ && session_.header().events.front().sample_id_all) {
+    if (!end_round()) return false;
+    if (auto written = writer_.finished_round(); !written) return fail_with(std::move(written));
+    newest_ = 0;
+  }
+  newest_ = std::max(newest_, time);
+  return true;
+}
+
 bool Injector::on_record(const perfdata::Record& record) {
   ++summary_.records;
   const RecordType type = record.head.type;
@@ -122,7 +136,7 @@ bool Injector::on_record(const perfdata::Record& record) {
     early_ += text_of(record.head.bytes);
     return true;
   }
-  if (!begin()) return false;
+  if (!begin() || !keep_order(record.head)) return false;
   views_.apply(record);
   if (const auto* mmap = std::get_if<perfdata::Mmap>(&record.body)) {
     return write_mmap(record, *mmap);
@@ -191,10 +205,14 @@ void Injector::show(LocationId id, uint32_t code, const ResolvedSample& resolved
   if (range.low < start || range.low >= end) return;
   const uint64_t high = std::min(range.high, end - 1);
   if (view.shows(range.low, high, code)) return;
-  // The whole body, as far as it lies in what the process has mapped there.
-  const MappedRange* mapping = resolved.thread.process->space.at(range.low);
-  start = std::max(start, mapping != nullptr ? mapping->start : range.low);
-  end = std::min(end, mapping != nullptr ? mapping->end : high + 1);
+  // The whole body, as far as it lies in what the process has mapped there: in one piece, or in
+  // more that were told one after the other.
+  const AddressSpace& space = resolved.thread.process->space;
+  const MappedRange* first = space.at(range.low);
+  const MappedRange* last = space.at(high);
+  const bool whole = first != nullptr && last != nullptr && !narrow_;
+  start = std::max(start, whole ? first->start : range.low);
+  end = std::min(end, whole ? last->end : high + 1);
   if (tables_ && !view.has_tables(planned.image)) add_tables(planned.image, resolved, view);
   perfdata::Mmap mmap;
   mmap.start = start;
@@ -203,7 +221,8 @@ void Injector::show(LocationId id, uint32_t code, const ResolvedSample& resolved
   const Patch patch{0, start - planned.start, code, Patch::Kind::code};
   write_mapping(resolved, mmap, &patch);
   const uint64_t before = view.changed();
-  view.show(start, end, code, mapping == nullptr || !mapping->memory);
+  const bool memory = first != nullptr && first->memory && last != nullptr && last->memory;
+  view.show(start, end, code, !memory);
   settled_->view_changed(before, view.changed(), start, end);
 }
 

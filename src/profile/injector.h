@@ -78,6 +78,7 @@ class Injector final : public SampleConsumer {
   [[nodiscard]] std::vector<perfdata::Attribute> attributes(size_t from) const;
   bool write(std::span<const std::byte> bytes, const perfdata::RecordHead& head);
   bool end_round();
+  bool keep_order(const perfdata::RecordHead& head);
   bool write_mmap(const perfdata::Record& record, const perfdata::Mmap& mmap);
   bool fail_with(Status status);
 
@@ -87,6 +88,7 @@ class Injector final : public SampleConsumer {
   Walked check_chain(std::span<const uint64_t> chain, const ResolvedSample& resolved,
                      PerfView& view);
   void check_address(uint64_t ip, bool caller, const ResolvedSample& resolved, PerfView& view);
+  void check_return(LocationId id, uint64_t ip, const ResolvedSample& resolved, PerfView& view);
   static SettledCode::Kind kind_of(const Known& known);
   void settle(LocationId id, uint64_t address);
   void count_leaf(const ResolvedSample& resolved);
@@ -116,6 +118,7 @@ class Injector final : public SampleConsumer {
   size_t attr_bytes_ = 0;
   std::string early_;  // records that came before all attributes were known
   InjectRound round_;
+  uint64_t newest_ = 0;  // time of what perf may still hold back when it reads the next record
   bool tables_ = false;  // some event records user stacks
   std::string out_;      // the record that is being made
   Status status_;
@@ -129,6 +132,7 @@ class Injector final : public SampleConsumer {
   // Of the present sample.
   SettledCode* settled_ = nullptr;
   bool all_settled_ = false;  // of what was looked at
+  bool narrow_ = false;       // what is shown for one has hidden another
   bool late_ = false;         // it is older than one before: nothing is settled for it, or by it
   uint64_t latest_ = 0;       // time
   std::vector<InjectImageFile> files_;  // by image

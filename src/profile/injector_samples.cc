@@ -46,7 +46,7 @@ SettledCode& Injector::settled_of(const ProcessLife& life) {
 bool Injector::on_sample(const ResolvedSample& resolved) {
   ++summary_.records;
   ++summary_.samples;
-  if (!begin()) return false;
+  if (!begin() || !keep_order(resolved.sample.head)) return false;
   const uint64_t time = resolved.sample.head.time;
   const ProcessLife& life = *resolved.thread.process;
   Last& last = last_of(resolved);
@@ -73,12 +73,14 @@ bool Injector::check_sample(const ResolvedSample& resolved, PerfView& view, Last
   if (!late_ && last.settled == settled_ && last.opened == settled_->opened()) {
     shared = last.chain.shared(chain);
   }
-  // What is shown for one may hide another: once more, until nothing has changed.
+  // What is shown for one may hide another, when bodies overlap: once more, and only as much of
+  // each as its answer holds for, which hides none. The third time nothing changes.
   constexpr int most_rounds = 3;
   for (int round = 0; round < most_rounds; ++round) {
     const uint64_t changed = view.changed();
     const uint64_t opened = settled_->opened();
     all_settled_ = true;
+    narrow_ = round != 0;
     Walked walked = check_chain(chain.first(chain.size() - shared), resolved, view);
     if (shared != 0 && walked.mode != last.chain.mode()) {
       shared = 0;
@@ -134,7 +136,22 @@ void Injector::check_address(uint64_t ip, bool caller, const ResolvedSample& res
       session_.locate_more(resolved.thread, ip, caller, resolved.sample.head.time);
   if (known_.size() <= id) known_.resize(session_.location_count());
   check(id, resolved, view);
+  if (caller) check_return(id, ip, resolved, view);
   settle(id, call_address(ip, caller));
+}
+
+// perf looks for a return address where it is, not for its call: of a body that others overlap,
+// that may be another stretch.
+void Injector::check_return(LocationId id, uint64_t ip, const ResolvedSample& resolved,
+                            PerfView& view) {
+  if (known_[id].kind != Known::Kind::jit || ip <= session_.span(id).range.high) return;
+  const PlannedCode& code = plan_.code(known_[id].code);
+  if (ip < code.start || ip - code.start >= code.size) return;
+  const LocationId other =
+      session_.locate_more(resolved.thread, ip, false, resolved.sample.head.time);
+  if (session_.location(other).jit != session_.location(id).jit) return;
+  if (known_.size() <= other) known_.resize(session_.location_count());
+  check(other, resolved, view);
 }
 
 SettledCode::Kind Injector::kind_of(const Known& known) {
@@ -145,17 +162,21 @@ SettledCode::Kind Injector::kind_of(const Known& known) {
 
 void Injector::settle(LocationId id, uint64_t address) {
   const Known& known = known_[id];
+  const CodeSpan& span = session_.span(id);
+  AddressRange range = span.range;
   bool settled = !late_;
   if (settled && known.kind == Known::Kind::jit) {
     // What is shown for an address may lie beside it: a function that a stack returns to without a
     // call before it.
     const PlannedCode& code = plan_.code(known.code);
     settled = address >= code.start && address - code.start < code.size;
+    // Return addresses behind a stretch that the body goes on after: check_return().
+    if (settled && range.high - code.start < code.size - 1) {
+      settled = address != range.high;
+      --range.high;
+    }
   }
-  if (settled) {
-    const CodeSpan& span = session_.span(id);
-    settled = settled_->settle(address, span.range, kind_of(known), span.limits);
-  }
+  if (settled) settled = settled_->settle(address, range, kind_of(known), span.limits);
   all_settled_ = all_settled_ && settled;
 }
 
@@ -194,6 +215,8 @@ void Injector::classify(LocationId id, Known& known, const ResolvedSample& resol
     known.kind = Known::Kind::jit;
     known.code =
         plan_.need(location.jit, resolver.jit_code(location.jit), resolved.sample.head.pid);
+    // Each image of the plan has its file, whether anything of it is shown or not.
+    image_file(plan_.code(known.code).image, *resolved.thread.process);
   } else {
     known.kind = frame.dso == "[jit]"       ? Known::Kind::nameless
                  : frame.dso == "[unknown]" ? Known::Kind::unmapped
