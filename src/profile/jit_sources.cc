@@ -212,22 +212,28 @@ void JitSources::open_map() {
   findings_.push_back({true, std::move(text)});
 }
 
-std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, uint64_t& until,
+std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, NoBody& none,
                                            AddressRange& range) {
   look();
   for (const auto& dump : dumps_) {
     if (!dump->timed) continue;
     TimelineAnswer answer = dump->timeline.at(address, time);
     range.narrow(answer.low, answer.high);
-    until = std::min(until, answer.valid_until);
+    none.until = std::min(none.until, answer.valid_until);
     if (answer.body == kNoBody) {
+      none.from = std::max(none.from, answer.valid_from);
       const uint64_t told = dump->seen_until;  // the reason is another one afterwards
-      if (told != kForever && time <= told) until = std::min(until, told + 1);
+      if (told == kForever) continue;
+      if (time <= told) {
+        none.until = std::min(none.until, told + 1);
+      } else {
+        none.from = std::max(none.from, told + 1);
+      }
       continue;
     }
     JitAnswer result = answer_of(dump, answer);
     result.valid_from = answer.valid_from;
-    result.valid_until = until;
+    result.valid_until = none.until;
     if (dump->cut != 0 || dump->damaged) {
       range.narrow(address, address);
       doubt(result, address, time);

@@ -81,6 +81,12 @@ struct AddressRange {
   bool operator==(const AddressRange&) const = default;
 };
 
+// When it is so that no timed source has a body: in [from, until).
+struct NoBody {
+  uint64_t from = 0;
+  uint64_t until = kForever;
+};
+
 // Reads and keeps dumps.
 class DumpCache {
  public:
@@ -114,9 +120,9 @@ class JitSources {
  public:
   JitSources(SourceContext& context, const ProcessLife& life) : context_(context), life_(life) {}
 
-  // A body that a timed source says was alive then. Nothing: no such source, or no body; then
-  // `until` is lowered to the moment when that may change.
-  std::optional<JitAnswer> timed(uint64_t address, uint64_t time, uint64_t& until,
+  // A body that a timed source says was alive then. Nothing: no such source, or no body; `none` is
+  // narrowed to the time for which that is so.
+  std::optional<JitAnswer> timed(uint64_t address, uint64_t time, NoBody& none,
                                  AddressRange& range);
   // The untimed ones: a dump whose clock does not fit, then the perf map.
   std::optional<JitAnswer> untimed(uint64_t address, AddressRange& range);

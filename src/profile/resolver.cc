@@ -76,9 +76,9 @@ Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
 // A fork's child runs what its parent had written when it was made; in shared memory also what the
 // parent writes later.
 std::optional<JitAnswer> Resolver::ask_timed(ProcessLife& life, const MappedRange& range,
-                                             uint64_t address, uint64_t time, uint64_t& until,
+                                             uint64_t address, uint64_t time, NoBody& none,
                                              AddressRange& reach) {
-  auto own = sources(life).timed(address, time, until, reach);
+  auto own = sources(life).timed(address, time, none, reach);
   // What is only about to come does not hide what was inherited.
   if (own && !own->by_grace) return own;
   const ProcessLife* child = &life;
@@ -90,14 +90,14 @@ std::optional<JitAnswer> Resolver::ask_timed(ProcessLife& life, const MappedRang
       reach.narrow(address, address);
       if (!same_mapping(&range, parent.space.at(address))) break;
     }
-    if (auto answer = sources(parent).timed(address, limit, until, reach)) {
+    if (auto answer = sources(parent).timed(address, limit, none, reach)) {
       if (own && answer->by_grace) return own;
       if (limit != time) {
         answer->valid_from = time;
         answer->valid_until = kForever;
       }
       // Until the child writes something of its own there.
-      answer->valid_until = std::min(answer->valid_until, own ? time + 1 : until);
+      answer->valid_until = std::min(answer->valid_until, own ? time + 1 : none.until);
       return answer;
     }
     child = &parent;
@@ -255,17 +255,19 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   const MappedRange* range = &mapped;
   const MappedFileInfo& info = context_.files.info(range->file);
   Resolution out;
-  uint64_t until = kForever;  // what no timed source names may get a body later
+  NoBody none;  // what no timed source names may have had a body, or get one
   const bool memory = is_jit_memory(info.kind);
-  if (auto answer = ask_timed(life, *range, lookup, query.time, until, reach)) {
+  if (auto answer = ask_timed(life, *range, lookup, query.time, none, reach)) {
     take_jit_answer(out, life, *answer, *range, lookup, query, reach);
     return out;
   }
+  const uint64_t until = none.until;
+  const uint64_t from = until == kForever ? none.from : query.time;
   std::string reason;
   std::string map_reason;  // why a map that was given for the file does not help
   const bool special = info.kind == MappingKind::vsyscall || info.kind == MappingKind::kernel;
   if (!memory && !special) {
-    out.valid_from = until == kForever ? 0 : query.time;
+    out.valid_from = from;
     if (options_.jit_only && context_.files.is_elf(range->file)) {
       Resolution result = nameless(query, "an ELF file", info.base, info.shown);
       result.valid_from = out.valid_from;
@@ -281,7 +283,7 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
       if (offline_->resolve(out, life, *range, info, lookup, query, frames_, map_reason)) {
         out.location.dso = dso_number(info.path);
         out.location.jit = offline_number(out, query);
-        out.valid_from = until == kForever ? 0 : query.time;
+        out.valid_from = from;
         out.valid_until = until;
         return out;
       }
@@ -289,13 +291,13 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
     if (is_elf) {
       Resolution result = nameless(query, reason, info.base, info.shown);
       result.location.shown_ip = out.location.shown_ip;
-      result.valid_from = until == kForever ? 0 : query.time;
+      result.valid_from = from;
       result.valid_until = until;
       return result;
     }
   }
   if (special) return nameless(query, "the kernel's page for old programs", info.base, info.shown);
-  out.valid_from = until == kForever ? 0 : query.time;
+  out.valid_from = from;
   // The 2015 rule: executable memory that is no readable ELF file belongs to the JIT sources.
   if (memory && offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {
     out.location.dso = dso_number(info.path);
@@ -305,14 +307,14 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   }
   if (auto answer = ask_untimed(life, *range, lookup, reach)) {
     take_jit_answer(out, life, *answer, *range, lookup, query, reach);
-    out.valid_from = until == kForever ? 0 : query.time;
+    out.valid_from = from;
     out.valid_until = until;
     return out;
   }
   const std::string jit_reason = sources(life).reason(lookup, query.time);
   if (memory) {
     Resolution result = nameless(query, jit_reason, std::string(kJitDso), map_dso(life));
-    result.valid_from = until == kForever ? 0 : query.time;
+    result.valid_from = from;
     result.valid_until = until;
     return result;
   }
@@ -322,7 +324,7 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   if (!map_reason.empty()) reason = map_reason;
   if (reason.empty()) reason = "a mapped file that is no ELF, without a map";
   Resolution result = nameless(query, reason, info.base, info.shown);
-  result.valid_from = until == kForever ? 0 : query.time;
+  result.valid_from = from;
   result.valid_until = until;
   return result;
 }

@@ -132,7 +132,7 @@ class Resolver {
   bool resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
                    uint64_t lookup, std::string& reason, AddressRange& reach);
   std::optional<JitAnswer> ask_timed(ProcessLife& life, const MappedRange& range, uint64_t address,
-                                     uint64_t time, uint64_t& until, AddressRange& reach);
+                                     uint64_t time, NoBody& none, AddressRange& reach);
   std::optional<JitAnswer> ask_untimed(ProcessLife& life, const MappedRange& range,
                                        uint64_t address, AddressRange& reach);
   void take_jit_answer(Resolution& out, const ProcessLife& life, JitAnswer& answer,
