@@ -102,7 +102,18 @@ void Processes::apply_mmap(const perfdata::RecordHead& head, const perfdata::Mma
     if (!known) {
       life->dump_candidates.push_back({range.file, head.time});
       life->space.touch();
+      if (life->forked) touch_children(life.get());
     }
+  }
+}
+
+// What is known of their code has changed, too.
+void Processes::touch_children(const ProcessLife* life) {
+  for (const auto& [pid, each] : processes_) {
+    if (each == nullptr) continue;
+    const ProcessLife* from = each->parent.get();
+    while (from != nullptr && from != life) from = from->parent.get();
+    if (from != nullptr) each->space.touch();
   }
 }
 
@@ -150,6 +161,7 @@ void Processes::apply_fork(const perfdata::RecordHead& head, const perfdata::For
   life = begin(fork.pid, made_up ? 0 : head.time);
   life->comm = known_comm.empty() ? comm : known_comm;
   life->parent = from;
+  if (from != nullptr) from->forked = true;
   life->forked_at = made_up ? 0 : head.time;
   life->uncertain_parent = made_up;
   life->pid_namespace = pid_namespace;

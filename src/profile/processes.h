@@ -37,6 +37,7 @@ struct ProcessLife {
   std::shared_ptr<ProcessLife> parent;
   uint64_t forked_at = 0;
   bool uncertain_parent = false;
+  bool forked = false;                 // others have it as their parent
   Runtime runtime = Runtime::unknown;  // by the libraries it mapped
   // Executable mappings of files that may be its jitdump, in order of time.
   struct DumpMapping {
@@ -85,6 +86,7 @@ class Processes {
  private:
   std::shared_ptr<ProcessLife> begin(uint32_t pid, uint64_t time);
   void apply_mmap(const perfdata::RecordHead& head, const perfdata::Mmap& mmap);
+  void touch_children(const ProcessLife* life);
   void apply_comm(const perfdata::RecordHead& head, const perfdata::Comm& comm);
   void apply_fork(const perfdata::RecordHead& head, const perfdata::Fork& fork);
   void apply_exit(const perfdata::RecordHead& head, const perfdata::Exit& exit);

@@ -147,6 +147,22 @@ TEST_F(SessionTest, WhatWasCompiledAfterTheLastLookHasThatReason) {
                   "ended>"));
 }
 
+TEST_F(SessionTest, AChildHasTheNamesOfADumpThatItsParentMapsLater) {
+  PerfDataBuilder builder;
+  jit_process(builder, "");
+  builder.fork(kChild, kPid, Stamp{kChild, kChild, 150 * kMilli, 0});
+  sample(builder, kChild, 160 * kMilli, kCode + 0x10);
+  builder.mmap2({.pid = kPid,
+                 .tid = kPid,
+                 .start = 0x1000,
+                 .length = 0x1000,
+                 .path = write("any.name", two_functions()),
+                 .inode = 0,
+                 .stamp = {.pid = kPid, .time = 170 * kMilli}});
+  sample(builder, kChild, 180 * kMilli, kCode + 0x10);
+  EXPECT_THAT(names(builder), ::testing::ElementsAre("<JIT code without a map or dump>", "first"));
+}
+
 TEST_F(SessionTest, WhatNoDumpKnowsStaysSo) {
   // An answer is kept as long as it holds: for good, when nothing comes any more.
   PerfDataBuilder builder;
