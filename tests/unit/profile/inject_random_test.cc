@@ -90,17 +90,6 @@ class Wanted : public SampleConsumer {
       ++nameless;
     }
   }
-  // Without what the session keeps of earlier answers: these may differ for samples out of order,
-  // and when a parent maps something after its fork.
-  [[nodiscard]] bool certain(const ResolvedSample& resolved, LocationId id, uint64_t ip,
-                             bool caller) {
-    AddressQuery query;
-    query.ip = ip;
-    query.caller = caller;
-    query.time = resolved.sample.head.time;
-    const Resolution fresh = session_.resolver().resolve(*resolved.thread.process, query);
-    return fresh.location.jit == session_.location(id).jit;
-  }
   Name name_of(const ResolvedSample& resolved, LocationId id, uint64_t ip, bool caller,
                CpuMode mode) {
     if (mode != CpuMode::user) return {"", false};
@@ -111,7 +100,7 @@ class Wanted : public SampleConsumer {
           session_.locate_more(resolved.thread, ip, false, resolved.sample.head.time);
       same = session_.location(at).jit == session_.location(id).jit;
     }
-    return {text(id), same && certain(resolved, id, ip, caller)};
+    return {text(id), same};
   }
   // A stack that perf unwinds has its callers from words like these.
   Name word_name(const ResolvedSample& resolved, uint64_t word) {
