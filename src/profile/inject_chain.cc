@@ -1,7 +1,6 @@
 #include "profile/inject_chain.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "formats/perfdata/callchain.h"
 
@@ -33,8 +32,8 @@ void LastChain::set(std::span<const uint64_t> now, size_t shared, size_t tail,
     std::copy_backward(words_.end() - static_cast<ptrdiff_t>(shared), words_.end(), words.end());
     words_.swap(words);
   }
-  std::memcpy(words_.data() + (words_.size() - tail), now.data() + (now.size() - tail),
-              (tail - shared) * sizeof(uint64_t));
+  std::ranges::copy(now.subspan(now.size() - tail, tail - shared),
+                    words_.end() - static_cast<ptrdiff_t>(tail));
   tail_ = tail;
   mode_ = mode;
 }
