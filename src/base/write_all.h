@@ -39,4 +39,16 @@ namespace jitscope {
   return 0;
 }
 
+// All of it, read back; ENODATA where the file ends before.
+[[nodiscard]] inline int read_all_at(int fd, uint64_t offset, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 ? errno : ENODATA;
+    bytes = bytes.subspan(static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+  return 0;
+}
+
 }  // namespace jitscope

@@ -25,10 +25,6 @@ namespace {
 
 constexpr uint64_t kShortestPause = 100'000'000;
 constexpr uint64_t kLongestPause = 2'000'000'000;
-// Looking takes at most this share of a CPU in the long run, but for the first look; a burst may
-// cost so much at once.
-constexpr double kShare = 0.05;
-constexpr uint64_t kCredit = 100'000'000;
 // A JVM that has just started has no code yet.
 constexpr uint64_t kPatience = 3'000'000'000;
 
@@ -67,7 +63,7 @@ class Pacer {
   }
 
  private:
-  LookPacer pacer_{{kShare, kShortestPause, kLongestPause, kCredit}};
+  LookPacer pacer_{{kShortestPause, kLongestPause}};
   uint64_t deadline_;
   uint64_t before_ = 0;
   bool first_ = true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/write_all.h"
 #include "image/image_io.h"
 
 namespace jitscope {
@@ -75,17 +76,12 @@ Status ElfOutput::flush() {
 
 Status ElfOutput::read(uint64_t offset, std::span<std::byte> bytes) {
   JITSCOPE_TRY(flush());
-  while (!bytes.empty()) {
-    const ssize_t got = ::pread(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(system_error("cannot read the code image back"));
-    if (got == 0) {
-      return fail(ErrorKind::damaged, "the code image was cut while it was written", {},
-                  "keep other programs from the file until it is done");
-    }
-    bytes = bytes.subspan(static_cast<size_t>(got));
-    offset += static_cast<uint64_t>(got);
+  const int code = read_all_at(fd_.get(), offset, bytes);
+  if (code == ENODATA) {
+    return fail(ErrorKind::damaged, "the code image was cut while it was written", {},
+                "keep other programs from the file until it is done");
   }
+  if (code != 0) return fail(system_error("cannot read the code image back", {}, code));
   return {};
 }
 

@@ -19,6 +19,25 @@ constexpr size_t kBatchBodies = 1024;
 // perf lays unwind tables behind the code (tools/perf/util/jitdump.c).
 constexpr uint64_t kUnwindAlignment = 8;
 
+// As many tables as have room behind the code: what would lie in the next body's range is lost to
+// perf. Stubs hold many routines; the one that calls Java is among the first.
+UnwindingInfo as_fits(const std::vector<UnwindTable>& tables, uint64_t size, uint64_t room) {
+  const uint64_t padding = (kUnwindAlignment - size % kUnwindAlignment) % kUnwindAlignment;
+  UnwindingInfo result;
+  size_t fit = 0;
+  size_t tried = tables.size();
+  for (size_t too_many = tables.size() + 1; fit < tried; tried = fit + (too_many - fit) / 2) {
+    UnwindingInfo info = encode_unwinding_info(std::span(tables).first(tried), size);
+    if (padding + info.mapped_size <= room) {
+      fit = tried;
+      result = std::move(info);
+    } else {
+      too_many = tried;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 BodyFile::~BodyFile() {
@@ -75,22 +94,7 @@ void BodyFile::append(const Body& body, std::span<const std::byte> code) {
   }
   UnwindingInfo unwinding;
   if (body.unwind && !code.empty()) {
-    std::vector<UnwindTable> tables = unwind_of_code(code, body.frame, body.entry);
-    const uint64_t padding = (kUnwindAlignment - body.size % kUnwindAlignment) % kUnwindAlignment;
-    // What would lie in the next body's range is lost to perf: as many tables as fit. Stubs hold
-    // many routines; the one that calls Java is among the first.
-    size_t fit = 0;
-    size_t tried = tables.size();
-    for (size_t too_many = tables.size() + 1; tried != 0 && fit < tried;
-         tried = fit + (too_many - fit) / 2) {
-      UnwindingInfo info = encode_unwinding_info(std::span(tables).first(tried), body.size);
-      if (padding + info.mapped_size <= body.room) {
-        fit = tried;
-        unwinding = std::move(info);
-      } else {
-        too_many = tried;
-      }
-    }
+    unwinding = as_fits(unwind_of_code(code, body.frame, body.entry), body.size, body.room);
   }
   load.unwind = std::as_bytes(std::span<const char>(unwinding.bytes));
   load.unwind_header_size = unwinding.header_size;

@@ -18,8 +18,6 @@ constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
 // A process without a source: asked often at first (a JVM that is starting), then seldom.
 constexpr uint64_t kFirstPause = 10 * kMillisecond;
 constexpr uint64_t kLongestPause = 4000 * kMillisecond;
-// Of CPU time: enough for some thousand new bodies at once.
-constexpr uint64_t kCredit = 100 * kMillisecond;
 
 }  // namespace
 
@@ -60,7 +58,7 @@ void Follower::add(pid_t pid, bool wanted) {
     ended_.push_back(std::move(summary));
     return;
   }
-  Entry entry(LookPacer({options_.cpu_share, kShortestInterval, kLongestInterval, kCredit}));
+  Entry entry(LookPacer({kShortestInterval, kLongestInterval, options_.cpu_share}));
   std::string path = FollowedProcess::path_in(options_.folder, *process);
   entry.process = std::make_unique<FollowedProcess>(std::move(*process), std::move(path),
                                                     options_.source, options_.begin);

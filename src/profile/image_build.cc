@@ -346,19 +346,17 @@ Result<std::vector<RecordedDump>> recorded_dumps_of(const std::string& recording
     return fail(ErrorKind::not_found, "the recording has no folder with code bodies", folder,
                 std::string(hint));
   }
+  std::ranges::sort(out, {}, &RecordedDump::path);
   // A recording that is not there any more, or was cut, tells nothing.
   auto source = open_byte_source(recording);
-  const auto reader = source ? perfdata::Reader::open(std::move(*source))
-                             : Result<std::unique_ptr<perfdata::Reader>>(nullptr);
-  if (reader && *reader && !RecordingFacts::by_jitscope((*reader)->header())) {
-    return fail(ErrorKind::not_found,
-                fmt::format("the recording was written by perf {}, over one of jitscope's that the "
-                            "folder belongs to",
-                            (*reader)->header().version),
-                folder, std::string(hint));
-  }
-  std::ranges::sort(out, {}, &RecordedDump::path);
-  return out;
+  if (!source) return out;
+  const auto reader = perfdata::Reader::open(std::move(*source));
+  if (!reader || RecordingFacts::by_jitscope((*reader)->header())) return out;
+  return fail(ErrorKind::not_found,
+              fmt::format("the recording was written by perf {}, over one of jitscope's that the "
+                          "folder belongs to",
+                          (*reader)->header().version),
+              folder, std::string(hint));
 }
 
 }  // namespace jitscope

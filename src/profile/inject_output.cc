@@ -138,14 +138,11 @@ Status InjectOutput::append(std::span<const std::byte> bytes) {
 
 Status InjectOutput::read(uint64_t offset, std::span<std::byte> bytes) {
   JITSCOPE_TRY(flush());
-  while (!bytes.empty()) {
-    const ssize_t got = ::pread(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(system_error("cannot read the output back", unfinished()));
-    if (got == 0) return fail(ErrorKind::damaged, "was cut while it was written", unfinished());
-    bytes = bytes.subspan(static_cast<size_t>(got));
-    offset += static_cast<uint64_t>(got);
+  const int code = read_all_at(fd_.get(), offset, bytes);
+  if (code == ENODATA) {
+    return fail(ErrorKind::damaged, "was cut while it was written", unfinished());
   }
+  if (code != 0) return fail(system_error("cannot read the output back", unfinished(), code));
   return {};
 }
 

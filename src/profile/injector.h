@@ -87,6 +87,7 @@ class Injector final : public SampleConsumer {
   bool check_sample(const ResolvedSample& resolved, PerfView& view, Last& last);
   Walked check_chain(std::span<const uint64_t> chain, const ResolvedSample& resolved,
                      PerfView& view);
+  LocationId locate(const ResolvedSample& resolved, uint64_t ip, bool caller);
   void check_address(uint64_t ip, bool caller, const ResolvedSample& resolved, PerfView& view);
   void check_return(LocationId id, uint64_t ip, const ResolvedSample& resolved, PerfView& view);
   static SettledCode::Kind kind_of(const Known& known);

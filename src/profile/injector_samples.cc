@@ -9,15 +9,11 @@
 namespace jitscope {
 namespace {
 
+using perfdata::call_address;
 using perfdata::CpuMode;
 
 constexpr uint64_t kKernelHalf = uint64_t{1} << 63U;
 constexpr unsigned kInstructionPointer = 8;  // PERF_REG_X86_IP
-
-// Where a return address's call is.
-uint64_t call_address(uint64_t ip, bool caller) {
-  return caller && ip != 0 ? ip - 1 : ip;
-}
 
 }  // namespace
 
@@ -130,11 +126,17 @@ Injector::Walked Injector::check_chain(std::span<const uint64_t> chain,
   return walked;
 }
 
-void Injector::check_address(uint64_t ip, bool caller, const ResolvedSample& resolved,
-                             PerfView& view) {
+// With its place in known_.
+LocationId Injector::locate(const ResolvedSample& resolved, uint64_t ip, bool caller) {
   const LocationId id =
       session_.locate_more(resolved.thread, ip, caller, resolved.sample.head.time);
   if (known_.size() <= id) known_.resize(session_.location_count());
+  return id;
+}
+
+void Injector::check_address(uint64_t ip, bool caller, const ResolvedSample& resolved,
+                             PerfView& view) {
+  const LocationId id = locate(resolved, ip, caller);
   check(id, resolved, view);
   if (caller) check_return(id, ip, resolved, view);
   settle(id, call_address(ip, caller));
@@ -147,10 +149,8 @@ void Injector::check_return(LocationId id, uint64_t ip, const ResolvedSample& re
   if (known_[id].kind != Known::Kind::jit || ip <= session_.span(id).range.high) return;
   const PlannedCode& code = plan_.code(known_[id].code);
   if (ip < code.start || ip - code.start >= code.size) return;
-  const LocationId other =
-      session_.locate_more(resolved.thread, ip, false, resolved.sample.head.time);
+  const LocationId other = locate(resolved, ip, false);
   if (session_.location(other).jit != session_.location(id).jit) return;
-  if (known_.size() <= other) known_.resize(session_.location_count());
   check(other, resolved, view);
 }
 
@@ -196,9 +196,7 @@ void Injector::count_leaf(const ResolvedSample& resolved) {
   if (!late_ && settled_->count(leaf, summary_.jit_samples, summary_.nameless)) return;
   SettledCode::Kind kind = settled_->kind_at(leaf);
   if (late_ || kind == SettledCode::Kind::open) {
-    const LocationId id =
-        session_.locate_more(resolved.thread, leaf, false, resolved.sample.head.time);
-    kind = id < known_.size() ? kind_of(known_[id]) : SettledCode::Kind::open;
+    kind = kind_of(known_[locate(resolved, leaf, false)]);
   }
   if (kind == SettledCode::Kind::jit) ++summary_.jit_samples;
   if (kind == SettledCode::Kind::nameless) ++summary_.nameless;
@@ -247,8 +245,7 @@ void Injector::check_stack_words(const ResolvedSample& resolved, PerfView& view)
   const perfdata::Sample& sample = resolved.sample;
   const auto check_word = [&](uint64_t address, bool caller) {
     if (!late_ && settled_->at(call_address(address, caller))) return;
-    const LocationId id = session_.locate_more(resolved.thread, address, caller, sample.head.time);
-    if (known_.size() <= id) known_.resize(session_.location_count());
+    const LocationId id = locate(resolved, address, caller);
     Known& known = known_[id];
     if (known.kind == Known::Kind::unseen) classify(id, known, resolved);
     if (known.kind != Known::Kind::jit) return;

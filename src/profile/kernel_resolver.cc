@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "formats/perfdata/callchain.h"
 #include "profile/offline_images.h"
 #include "profile/resolver.h"
 
@@ -69,7 +70,7 @@ void Resolver::load_kernel() {
 
 Resolution Resolver::resolve_kernel(const AddressQuery& query) {
   if (!kernel_loaded_) load_kernel();
-  const uint64_t lookup = query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
+  const uint64_t lookup = perfdata::call_address(query.ip, query.caller);
   Resolution out;
   out.location.ip = query.ip;
   out.location.shown_ip = query.ip;

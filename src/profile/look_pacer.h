@@ -14,10 +14,12 @@ namespace jitscope {
 class LookPacer {
  public:
   struct Limits {
-    double share = 0.05;  // of one CPU
     uint64_t shortest_ns = 0;
     uint64_t longest_ns = 0;
-    uint64_t credit_ns = 0;  // of CPU time: the most that is saved up, and what is there at first
+    double share = 0.05;  // of one CPU
+    // Of CPU time: the most that is saved up, and what is there at first. Enough for some thousand
+    // new bodies at once.
+    uint64_t credit_ns = 100'000'000;
   };
 
   explicit LookPacer(const Limits& limits)

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "formats/perfdata/callchain.h"
 #include "profile/jit_name.h"
 #include "profile/offline_images.h"
+#include "runtimes/map_name.h"
 #include "symbolize/mapping_kind.h"
 
 namespace jitscope {
@@ -208,13 +210,13 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   return true;
 }
 
-bool Resolver::is_erlang_prologue(const ProcessLife& life, const Resolution& answer) const {
+bool Resolver::in_erlang_prologue(const ProcessLife& life, const Resolution& answer) const {
   return life.runtime == Runtime::erlang && answer.named &&
-         frames_[answer.location.frame].raw.ends_with("-CodeInfoPrologue");
+         is_erlang_prologue(frames_[answer.location.frame].raw);
 }
 
 Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) {
-  const uint64_t lookup = query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
+  const uint64_t lookup = perfdata::call_address(query.ip, query.caller);
   const MappedRange* range = life.space.at(lookup);
   const bool unmapped = range == nullptr;
   if (unmapped) range = life.before_exec.at(lookup);
@@ -226,7 +228,7 @@ Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) 
     return out;
   }
   Resolution out = resolve_mapped(life, *range, query, lookup);
-  if (lookup != query.ip && query.ip < range->end && is_erlang_prologue(life, out)) {
+  if (lookup != query.ip && query.ip < range->end && in_erlang_prologue(life, out)) {
     // No call lies before the entry of a function: what an Erlang process returns to at its end.
     if (Resolution entry = resolve_mapped(life, *range, query, query.ip);
         entry.named && entry.location.symbol_offset == 0) {

@@ -124,7 +124,7 @@ class Resolver {
   static std::string map_dso(const ProcessLife& life);
   Resolution resolve_kernel(const AddressQuery& query);
   Resolution resolve_user(ProcessLife& life, const AddressQuery& query);
-  [[nodiscard]] bool is_erlang_prologue(const ProcessLife& life, const Resolution& answer) const;
+  [[nodiscard]] bool in_erlang_prologue(const ProcessLife& life, const Resolution& answer) const;
   Resolution resolve_mapped(ProcessLife& life, const MappedRange& mapped, const AddressQuery& query,
                             uint64_t lookup);
   Resolution resolve_in(ProcessLife& life, const MappedRange& mapped, const AddressQuery& query,

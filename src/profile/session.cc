@@ -48,11 +48,6 @@ uint64_t first_marker(std::span<const uint64_t> chain, size_t from) {
   return 0;
 }
 
-// Where a return address's call is.
-uint64_t call_address(const AddressQuery& query) {
-  return query.caller && query.ip != 0 ? query.ip - 1 : query.ip;
-}
-
 // An answer of the thread's stack holds only so long.
 void limit(ThreadState& thread, const AnswerLimits& limits) {
   thread.valid_until = std::min(thread.valid_until, limits.until);
@@ -149,7 +144,7 @@ void Session::prepare_caches(ProcessLife& life) {
 
 // The code that the address lies in.
 uint32_t Session::span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query) {
-  const uint64_t address = call_address(query);
+  const uint64_t address = perfdata::call_address(query.ip, query.caller);
   const auto holds = [&](uint32_t id) {
     return spans_[id].holds(address, query.time, life.space.growth());
   };
@@ -188,7 +183,8 @@ LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
   const AddressCache::Entry entry = kept ? addresses.at(query.ip) : AddressCache::Entry();
   LocationId id = entry.location;
   if (id == AddressCache::kNone && !late_) {
-    const CodeSpans::Known known = cache.spans.quick(call_address(query));
+    const CodeSpans::Known known =
+        cache.spans.quick(perfdata::call_address(query.ip, query.caller));
     if (known.span != CodeSpans::kNone && !known.expires) {
       id = addresses_ ? new_place(query.ip, known.span) : known.span;
       if (kept) addresses.set(query.ip, {id, known.span << 1U});

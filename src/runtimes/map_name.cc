@@ -91,7 +91,7 @@ MapName parse_erlang(std::string_view raw) {
     const bool fragment = function.size() > 1 && function.starts_with(':');
     if (fragment) function.remove_prefix(1);
     MapName out = fragment ? stub(raw) : whole(raw);
-    out.part = function.size() > kPrologue.size() && function.ends_with(kPrologue);
+    out.part = function.size() > kPrologue.size() && is_erlang_prologue(function);
     if (out.part) {
       function.remove_suffix(kPrologue.size());
       out.not_probeable = "what lies before the function's code";
@@ -232,6 +232,10 @@ MapName parse_by_runtime(Runtime runtime, std::string_view raw) {
 }
 
 }  // namespace
+
+bool is_erlang_prologue(std::string_view raw) {
+  return raw.ends_with(kPrologue);
+}
 
 MapName parse_map_name(Runtime runtime, std::string_view raw) {
   MapName out = parse_by_runtime(runtime, raw);

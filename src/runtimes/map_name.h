@@ -10,6 +10,9 @@
 
 namespace jitscope {
 
+// Erlang's name for what lies before a function's code.
+[[nodiscard]] bool is_erlang_prologue(std::string_view raw);
+
 struct MapName {
   MethodName name;
   Tier tier = Tier::unknown;

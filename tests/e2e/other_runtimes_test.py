@@ -156,6 +156,17 @@ def named_by_perf_record(make):
         agree(runtime.label, taken.data, written_again(taken.data), 100)
 
 
+def record_attached(target, data, command):
+    """jitscope record, while the target does it; how many lines it had printed before."""
+    with Run("record", "-F", "2000", "-p", target.pid, "-o", data) as run:
+        wait_for(lambda: data.exists() and data.stat().st_size > 0 or not run.running(), "a recording")
+        before = len(target.out)
+        target.go(command)
+        run.interrupt()
+        run.result()
+    return before
+
+
 def named_by_jitscope_record(make):
     """Attached to a process that runs; read when it is gone, with its files."""
     runtime = make()
@@ -164,12 +175,7 @@ def named_by_jitscope_record(make):
     with start(runtime) as target:
         try:
             target.go("run 100")
-            with Run("record", "-F", "2000", "-p", target.pid, "-o", data) as run:
-                wait_for(lambda: data.exists() and data.stat().st_size > 0 or not run.running(), "a recording")
-                before = len(target.out)
-                target.go("run 500")
-                run.interrupt()
-                run.result()
+            before = record_attached(target, data, "run 500")
             target.process.stdin.close()
             equal(target.finish(), 0, f"{runtime.label}: its status")
             pairs = both(data)
@@ -275,12 +281,7 @@ def test_erlang_reload_attached():
     with start(runtime) as target:
         try:
             target.go("reload 2 50")
-            with Run("record", "-F", "2000", "-p", target.pid, "-o", data) as run:
-                wait_for(lambda: data.exists() and data.stat().st_size > 0 or not run.running(), "a recording")
-                before = len(target.out)
-                target.go(f"reload {RELOADS} 100")
-                run.interrupt()
-                run.result()
+            before = record_attached(target, data, f"reload {RELOADS} 100")
             verdict = Verdict("Erlang, a module loaded anew, map and jitscope record", parts_of(target.out[before:]),
                               reload_parts(), both(data), target.pid)
             verdict.demand(certain=False)

@@ -30,4 +30,9 @@ constexpr CpuMode mode_of_marker(uint64_t marker, CpuMode before) {
   }
 }
 
+// Where the call of a return address is; where code was interrupted, the address itself.
+constexpr uint64_t call_address(uint64_t ip, bool caller) {
+  return caller && ip != 0 ? ip - 1 : ip;
+}
+
 }  // namespace jitscope::perfdata

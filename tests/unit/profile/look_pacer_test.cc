@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr LookPacer::Limits kLimits{
-    .share = 0.05, .shortest_ns = 20 * kMs, .longest_ns = 2000 * kMs, .credit_ns = 100 * kMs};
+    .shortest_ns = 20 * kMs, .longest_ns = 2000 * kMs, .share = 0.05, .credit_ns = 100 * kMs};
 
 // Looks for `wall`, each at the cost given; what they cost together.
 uint64_t spend(LookPacer& pacer, uint64_t& now, uint64_t wall, uint64_t cost) {

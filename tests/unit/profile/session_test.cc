@@ -88,15 +88,17 @@ class SessionTest : public test::ScratchFolderTest {
                    .path = "//anon",
                    .inode = 0,
                    .stamp = {.pid = kPid, .time = 20}});
-    if (!dump.empty()) {
-      builder.mmap2({.pid = kPid,
-                     .tid = kPid,
-                     .start = 0x1000,
-                     .length = 0x1000,
-                     .path = dump,
-                     .inode = 0,
-                     .stamp = {.pid = kPid, .time = 30}});
-    }
+    if (!dump.empty()) map_dump(builder, dump, 30);
+  }
+  // As a runtime marks its dump.
+  static void map_dump(PerfDataBuilder& builder, const std::string& dump, uint64_t time) {
+    builder.mmap2({.pid = kPid,
+                   .tid = kPid,
+                   .start = 0x1000,
+                   .length = 0x1000,
+                   .path = dump,
+                   .inode = 0,
+                   .stamp = {.pid = kPid, .time = time}});
   }
   static void sample(PerfDataBuilder& builder, uint32_t pid, uint64_t time, uint64_t ip) {
     builder.sample(
@@ -152,13 +154,7 @@ TEST_F(SessionTest, AChildHasTheNamesOfADumpThatItsParentMapsLater) {
   jit_process(builder, "");
   builder.fork(kChild, kPid, Stamp{kChild, kChild, 150 * kMilli, 0});
   sample(builder, kChild, 160 * kMilli, kCode + 0x10);
-  builder.mmap2({.pid = kPid,
-                 .tid = kPid,
-                 .start = 0x1000,
-                 .length = 0x1000,
-                 .path = write("any.name", two_functions()),
-                 .inode = 0,
-                 .stamp = {.pid = kPid, .time = 170 * kMilli}});
+  map_dump(builder, write("any.name", two_functions()), 170 * kMilli);
   sample(builder, kChild, 180 * kMilli, kCode + 0x10);
   EXPECT_THAT(names(builder), ::testing::ElementsAre("<JIT code without a map or dump>", "first"));
 }
