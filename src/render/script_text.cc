@@ -24,6 +24,20 @@ void append_hex(std::string& out, uint64_t value, size_t width) {
   out.append(digits.data() + at, digits.size() - at);
 }
 
+// A line that begins with a blank is a frame to those who read the text, one with `#` a comment:
+// the sample of a thread that calls itself so would be lost.
+void append_comm(std::string& out, std::string_view comm) {
+  if (comm.empty()) {
+    out += ":-1";
+    return;
+  }
+  if (comm.front() == ' ' || comm.front() == '\t' || comm.front() == '#') {
+    out += fmt::format("\\x{:02x}", comm.front());
+    comm.remove_prefix(1);
+  }
+  append_on_one_line(out, comm);
+}
+
 char* put(char* to, std::string_view text) {
   std::memcpy(to, text.data(), text.size());
   return to + text.size();
@@ -127,8 +141,7 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
     }
   }
   line_.clear();
-  append_on_one_line(line_, resolved.thread.comm.empty() ? ":-1" : resolved.thread.comm);
-  if (!resolved.callchain && line_.size() < 16) line_.insert(0, 16 - line_.size(), ' ');
+  append_comm(line_, resolved.thread.comm);
   if (sample.event < events.size() && (sample.event != event_ || sample.period != period_)) {
     event_ = sample.event;
     period_ = sample.period;
@@ -236,29 +249,10 @@ bool ScriptText::append(const ResolvedSample& sample) {
   finish_stack();
   const bool going_on = used_ - written_ < kPiece || write_out();
   append_head(sample);
-  *reserve(1) = sample.callchain ? '\n' : ' ';
+  *reserve(1) = '\n';
   ++used_;
-  if (sample.callchain) {
-    begin_stack(sample);
-  } else if (sample.stack.empty()) {
-    *reserve(1) = '\n';
-    ++used_;
-  } else {
-    append_leaf(sample.stack.back());
-  }
+  begin_stack(sample);
   return going_on;
-}
-
-// Behind the head, without the tab.
-void ScriptText::append_leaf(LocationId id) {
-  texts_.grow_to(session_.location_count());
-  if (texts_[id].length == 0) make_text(id);
-  const Text& made = texts_[id];
-  const std::string_view text = made.length <= Text::kRoom
-                                    ? std::string_view(made.bytes.data(), made.length)
-                                    : std::string_view(long_texts_.find(id)->second);
-  put(reserve(text.size()), text.substr(1));
-  used_ += text.size() - 1;
 }
 
 void append_script_json(std::string& out, const Session& session, const FrameTable& frames,

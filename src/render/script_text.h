@@ -4,6 +4,9 @@
 //   comm  tid [cpu] seconds.micros:  period event:
 //   \t<address> symbol+0xoffset (dso)
 //
+// Every sample has this form, also where perf puts the one frame into the head's line because the
+// event records no stacks: of such lines those readers see none.
+//
 // An ambiguous name carries a '?' behind it, a nameless frame is [unknown].
 #pragma once
 
@@ -59,7 +62,6 @@ class ScriptText {
   void begin_stack(const ResolvedSample& sample);
   void finish_stack();
   bool write_out();
-  void append_leaf(LocationId location);
   void make_text(LocationId location);
   const std::string& name_text(FrameId id, const Frame& frame);
   // Room for so many bytes and one Text.

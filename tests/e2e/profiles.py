@@ -60,10 +60,12 @@ Recording = collections.namedtuple("Recording", "data out directory")
 
 def record(*argv, options=(), clock=("-k", "mono"), frequency=5000, status=(0,), cwd=None, name="perf.data",
            directory=None):
-    """Records a command with the clock event; its files are in a directory of their own."""
+    """Records a command with the clock event (without a frequency: with those of the options); its files are
+    in a directory of their own."""
     directory = directory or scratch()
     data = directory / name
-    done = run_perf("record", "-q", *clock, "-e", "cpu-clock", "-F", frequency, *options, "-o", data, "--",
+    event = ("-e", "cpu-clock", "-F", frequency) if frequency else ()
+    done = run_perf("record", "-q", *clock, *event, *options, "-o", data, "--",
                     *argv, status=status, cwd=cwd or directory)
     return Recording(data, done.stdout.splitlines(), directory)
 

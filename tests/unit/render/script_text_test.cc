@@ -1,4 +1,5 @@
-// ScriptText copies what it wrote before; here each line is made anew and compared.
+// ScriptText copies what it wrote before; here each line is made anew and compared. And what readers
+// of the text make of each kind of event.
 #include "render/script_text.h"
 
 #include <fmt/format.h>
@@ -8,8 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
+#include <utility>
 
 #include "support/perfdata_builder.h"
+#include "support/scratch_folder.h"
 
 namespace jitscope {
 namespace {
@@ -115,6 +119,113 @@ TEST(ScriptText, IsTheSameAsLineByLine) {
   ASSERT_EQ(both.written.size(), both.expected.size());
   EXPECT_TRUE(both.written == both.expected);
   std::filesystem::remove_all(folder);
+}
+
+class Printer : public SampleConsumer {
+ public:
+  explicit Printer(Session& session)
+      : text_(session, session.resolver().frames(), {}, [this](std::string_view piece) {
+          written += piece;
+          return true;
+        }) {}
+  bool on_sample(const ResolvedSample& sample) override {
+    weight += sample.sample.period;
+    return text_.append(sample);
+  }
+  void finish() { text_.flush(); }
+  std::string written;
+  uint64_t weight = 0;
+
+ private:
+  ScriptText text_;
+};
+
+struct Collapsed {
+  uint64_t samples = 0;
+  uint64_t weight = 0;
+  uint64_t frames = 0;
+};
+
+// By the rule of stackcollapse-perf.pl: a line that begins with a word is a head, the lines below
+// are frames, an empty line ends the sample.
+Collapsed collapse(const std::string& text) {
+  std::istringstream lines(text);
+  Collapsed sum;
+  uint64_t weight = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) {
+      sum.samples += weight == 0 ? 0 : 1;
+      sum.weight += std::exchange(weight, 0);
+    } else if (line.front() == '\t') {
+      sum.frames += weight == 0 ? 0 : 1;
+    } else if (line.front() != ' ' && line.front() != '#' && line.ends_with(": ")) {
+      const size_t event = line.rfind(' ', line.size() - 2);
+      weight = std::stoull(line.substr(line.rfind(": ", event) + 2));
+    }
+  }
+  return sum;
+}
+
+// The samples of 80 rounds of the event: in user code with a chain and without, in the kernel.
+Printer printed(const std::string& path, const perfdata::test::EventSpec& event) {
+  PerfDataBuilder builder{event};
+  builder.comm(kPid, kPid, " #odd", Stamp{kPid, kPid, 10, 0});
+  for (uint64_t i = 0; i < 80; ++i) {
+    const std::vector<std::vector<uint64_t>> chains = {
+        {}, {kContextUser, kCode + i, kCode + 0x100}, {kContextUser}};
+    builder.sample({.pid = kPid,
+                    .tid = kPid,
+                    .time = 1000 * (i + 1),
+                    .ip = kCode + i,
+                    .period = 1 + i,
+                    .callchain = chains[i % chains.size()],
+                    .branches = i % 5,
+                    .user_regs = std::vector<uint64_t>(2, kCode),
+                    .user_stack = std::string(64, 's')});
+  }
+  const std::vector<std::byte> bytes = builder.file();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  auto session = Session::open(path, {});
+  EXPECT_TRUE(session);
+  Printer printer(**session);
+  EXPECT_TRUE((*session)->run(printer));
+  printer.finish();
+  return printer;
+}
+
+class ScriptTextOfEvents : public test::ScratchFolderTest {};
+
+TEST_F(ScriptTextOfEvents, LosesNoSampleOfAnyKind) {
+  namespace bit = perfdata::sample_bit;
+  using perfdata::test::EventSpec;
+  using perfdata::test::kUsualSample;
+  const std::vector<std::pair<std::string, EventSpec>> kinds = {
+      {"frame pointers", {}},
+      {"no stacks", {.sample_type = kUsualSample & ~bit::kCallchain}},
+      // Only the kernel's part of a chain: none where user code ran.
+      {"registers and stack",
+       {.sample_type = kUsualSample | bit::kRegsUser | bit::kStackUser, .user_regs_mask = 3}},
+      {"last branches", {.sample_type = kUsualSample | bit::kBranchStack}},
+      {"last branches with their index",
+       {.sample_type = kUsualSample | bit::kBranchStack,
+        .branch_sample_type = perfdata::branch_bit::kHardwareIndex}},
+      {"last branches alone",
+       {.sample_type = (kUsualSample | bit::kBranchStack) & ~bit::kCallchain}},
+      {"the kernel excluded", {.flags = perfdata::attr_bit::kExcludeKernel}},
+      {"user code excluded", {.flags = perfdata::attr_bit::kExcludeUser}},
+  };
+  for (const auto& [what, event] : kinds) {
+    const Printer printer = printed(folder_ + "/perf.data", event);
+    const Collapsed sum = collapse(printer.written);
+    EXPECT_EQ(sum.samples, 80U) << what;
+    EXPECT_EQ(sum.weight, printer.weight) << what;
+    EXPECT_EQ(sum.weight, 80U * 81 / 2) << what;
+    const bool chains = (event.sample_type & bit::kCallchain) != 0;
+    // 27 without a chain, 27 with two entries, and 26 with nothing but a marker, which perf drops.
+    EXPECT_EQ(sum.frames, chains ? 27U + 27 * 2 : 80U) << what;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,170 @@
+"""The text of `jitscope script` through the rule of FlameGraph's stackcollapse-perf.pl: no sample of any kind
+of recording is lost, and none changes its weight. The rule: a line that begins with a word is a sample's
+head, the lines below it are its frames, an empty line ends it; all else is passed over.
+
+The rule is written down here; where stackcollapse-perf.pl itself is in PATH it has to agree."""
+
+import collections
+import re
+import shutil
+import subprocess
+
+import harness
+from harness import Skip, check, equal, scratch
+from profiles import jitscope_samples, record, run_jitscope, run_perf
+
+HEAD = re.compile(r"\S.+?\s+\d+/*\d*\s+")
+EVENT = re.compile(r":\s*(\d+)?\s+(\S+):\s*$")
+FRAME = re.compile(r"\s*\w+\s*(.+) \((.*)\)")
+
+SOURCE = r"""
+#include <sys/prctl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile unsigned sink;
+__attribute__((noinline)) static void work(void) { for (unsigned i = 0; i < 4000; ++i) sink = sink * 31 + i; }
+int main(int count, char** words) {
+  for (int i = 2; i < count; ++i) {  // a process for each name
+    prctl(PR_SET_NAME, words[i]);
+    if (i + 1 == count || fork() != 0) break;
+  }
+  for (long i = atol(words[1]); i > 0; --i) { work(); if (i % 64 == 0) sink += (unsigned)getppid(); }
+  wait(NULL);
+  return 0;
+}
+"""
+_made = []
+_taken = {}
+
+
+def spinner():
+    if not _made:
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if not compiler:
+            raise Skip("no C compiler")
+        folder = scratch()
+        (folder / "spin.c").write_text(SOURCE)
+        subprocess.run([compiler, "-O1", "-fno-omit-frame-pointer", "-o", folder / "spin", folder / "spin.c"],
+                       check=True)
+        _made.append(folder / "spin")
+    return _made[0]
+
+
+Collapsed = collections.namedtuple("Collapsed", "samples weight frames")
+
+
+def collapse(text):
+    """{event: Collapsed}; a head without an event's name at its end counts 1 of ""."""
+    found = {}
+    event, weight, frames = None, 0, 0
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        if not line:
+            if event is not None:
+                old = found.get(event, Collapsed(0, 0, 0))
+                found[event] = Collapsed(old.samples + 1, old.weight + weight, old.frames + frames)
+            event, weight, frames = None, 0, 0
+        elif HEAD.match(line):
+            named = EVENT.search(line)
+            event, weight = (named[2], int(named[1] or 1)) if named else ("", 1)
+        elif FRAME.match(line):
+            frames += event is not None
+        else:
+            check(False, f"neither a head nor a frame: {line!r}")
+    return found
+
+
+def recorded(data):
+    """The same as the recording's samples have it."""
+    found = {}
+    for line in run_perf("script", "-i", data, "-F", "event,period", "-G").stdout.splitlines():
+        period, event = line.split()
+        event = event.rstrip(":")
+        old = found.get(event, (0, 0))
+        found[event] = (old[0] + 1, old[1] + int(period))
+    return found
+
+
+def by_the_script_itself(text):
+    """The sum, or None without the script."""
+    script = shutil.which("stackcollapse-perf.pl")
+    if not script:
+        return None
+    done = subprocess.run([script], input=text, capture_output=True, text=True, check=True)
+    return sum(int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines())
+
+
+def nothing_is_lost(what, taken, at_least=50):
+    text = run_jitscope("script", "-i", taken.data).stdout
+    sums = collapse(text)
+    expected = recorded(taken.data)
+    samples = sum(each.samples for each in sums.values())
+    frames = sum(each.frames for each in sums.values())
+    print(f"     {what}: {sum(count for count, _ in expected.values())} samples recorded, {samples} collapsed, "
+          f"{frames} frames", flush=True)
+    equal({event: each[:2] for event, each in sums.items()}, expected, f"{what}: samples and weights")
+    check(samples >= at_least, f"{what}: only {samples} samples")
+    check(frames >= samples, f"{what}: samples without a frame")
+    told = by_the_script_itself(text)
+    if told is not None:
+        check(told in expected[next(iter(sums))], f"{what}: stackcollapse-perf.pl: {told}, recorded {expected}")
+    return text
+
+
+KINDS = (
+    ("no stacks", ()),
+    ("frame pointers", ("-g",)),
+    ("registers and stack", ("--call-graph", "dwarf,4096")),
+    ("user code alone", ("-g", "--all-user")),
+    ("kernel alone", ("-g", "--all-kernel")),
+    ("kernel alone, registers and stack", ("--call-graph", "dwarf,4096", "--all-kernel")),
+)
+
+
+def taken_of(what, options):
+    if what not in _taken:
+        # The kernel's part is small.
+        _taken[what] = record(spinner(), 60_000 if "--all-kernel" in options else 10_000, options=options)
+    return _taken[what]
+
+
+def test_every_kind_of_recording():
+    for what, options in KINDS:
+        nothing_is_lost(what, taken_of(what, options), at_least=1 if "--all-kernel" in options else 50)
+
+
+def test_events_with_and_without_stacks():
+    taken = record(spinner(), 10_000, options=("-e", "cpu-clock/call-graph=fp/", "-e", "page-faults/call-graph=no/",
+                                               "-F", "5000"), frequency=None)
+    text = nothing_is_lost("two events", taken)
+    check("page-faults" in text, "samples of the second event")
+
+
+def test_names_of_threads_that_look_like_something_else():
+    names = (" blank", "\ttab", "#comment", "a", "x 17 [000] 3.14")
+    taken = record(spinner(), 5_000, *names, options=("-g",))
+    comms = {sample.fields["comm"] for sample in jitscope_samples(taken.data)}
+    check(set(names) <= comms, f"{names} among the threads: {comms}")
+    equal(sum(each.samples for each in collapse(run_jitscope("script", "-i", taken.data).stdout).values()),
+          sum(count for count, _ in recorded(taken.data).values()), "samples of threads with odd names")
+
+
+def heads(text):
+    return [line for line in text.splitlines() if line and not line.startswith("\t")]
+
+
+def test_heads_are_those_of_perf():
+    """Where the event records stacks, however they are decoded; perf's first lines of `dwarf` too."""
+    for what, options in KINDS[1:]:
+        taken = taken_of(what, options)
+        ours = heads(run_jitscope("script", "-i", taken.data).stdout)
+        theirs = heads(run_perf("script", "--no-inline", "-i", taken.data).stdout)
+        equal(len(ours), len(theirs), f"{what}: heads")
+        for mine, their in zip(ours, theirs):
+            equal(mine, their, f"{what}: a head")
+
+
+harness.main(test_every_kind_of_recording, test_events_with_and_without_stacks,
+             test_names_of_threads_that_look_like_something_else, test_heads_are_those_of_perf)
