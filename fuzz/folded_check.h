@@ -32,6 +32,7 @@ inline std::string_view check_folded(std::string_view text) {
     }
     if (samples != profile.samples) return "the sum is not the sum";
 
+    if (profile.events.size() == 2) continue;  // two counts a line: one event is not the whole
     const std::string written = folded_text(profile);
     if (comm) continue;  // a stack without a name would lend the name its first frame
     FoldedParser pieces({}, diagnostics);

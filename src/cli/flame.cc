@@ -16,6 +16,7 @@
 #include "render/firefox_profile.h"
 #include "render/flame_page.h"
 #include "render/folded.h"
+#include "render/folded_sides.h"
 #include "render/json.h"
 #include "render/pprof.h"
 #include "render/speedscope.h"
@@ -92,7 +93,7 @@ Result<Loaded> load_folded(const std::string& path) {
   JITSCOPE_ASSIGN(auto source, open_byte_source(path));
   Diagnostics diagnostics;
   Loaded loaded;
-  JITSCOPE_ASSIGN(loaded.profile, read_folded(*source, diagnostics, {.first_is_comm = true}));
+  JITSCOPE_ASSIGN(loaded.profile, read_folded(*source, diagnostics));
   for (const Diagnostics::Entry& entry : diagnostics.entries()) {
     report_note(to_string(entry));
   }
@@ -131,6 +132,37 @@ bool is_recording(const std::string& path) {
 
 Result<Loaded> load(const std::string& path, const ProfileArguments& arguments, bool timeline) {
   return is_folded(path) ? load_folded(path) : load_recording(path, arguments, timeline);
+}
+
+// One of the two of --diff.
+Result<Profile> load_side(const std::string& path, const ProfileArguments& arguments) {
+  JITSCOPE_ASSIGN(Loaded loaded, load(path, arguments, false));
+  if (has_two_sides(loaded.profile)) {
+    return fail(ErrorKind::usage, "has two counts in each line: it is a comparison already", path,
+                "jitscope flame -o x.html FILE shows it");
+  }
+  return std::move(loaded.profile);
+}
+
+// Folded text has neither threads nor an event's name.
+void make_alike(Profile& before, bool before_is_folded, Profile& after, bool after_is_folded) {
+  if (before_is_folded != after_is_folded) {
+    take_thread_names(before_is_folded ? before : after, before_is_folded ? after : before);
+  }
+  Profile& folded = after_is_folded ? after : before;
+  const Profile& other = after_is_folded ? before : after;
+  if ((before_is_folded || after_is_folded) && !other.events.empty()) {
+    folded.events[0] = other.events[0];
+  }
+}
+
+Status write_diff(const FlameArguments& arguments, const Profile& before, const Profile& after,
+                  std::pair<std::string, std::string> names) {
+  FlameDiffOptions options;
+  options.title = arguments.title;
+  options.before_name = std::move(names.first);
+  options.after_name = std::move(names.second);
+  return write_file(arguments.output, flame_diff_page(before, after, options));
 }
 
 // What a form shows: the samples of one event.
@@ -189,14 +221,11 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
     if (form != Form::page) {
       return fail(ErrorKind::usage, "--diff gives a page: -o FILE.html", arguments.output);
     }
-    JITSCOPE_ASSIGN(const Loaded before, load(arguments.diff[0], arguments.profile, false));
-    JITSCOPE_ASSIGN(const Loaded after, load(arguments.diff[1], arguments.profile, false));
-    FlameDiffOptions options;
-    options.title = arguments.title;
-    options.before_name = arguments.diff[0];
-    options.after_name = arguments.diff[1];
-    empty = before.profile.samples == 0 && after.profile.samples == 0;
-    return write_file(arguments.output, flame_diff_page(before.profile, after.profile, options));
+    JITSCOPE_ASSIGN(Profile before, load_side(arguments.diff[0], arguments.profile));
+    JITSCOPE_ASSIGN(Profile after, load_side(arguments.diff[1], arguments.profile));
+    make_alike(before, is_folded(arguments.diff[0]), after, is_folded(arguments.diff[1]));
+    empty = before.samples == 0 && after.samples == 0;
+    return write_diff(arguments, before, after, {arguments.diff[0], arguments.diff[1]});
   }
   const bool timeline = form == Form::speedscope || form == Form::firefox;
   Result<Loaded> loaded = arguments.folded.empty()
@@ -206,6 +235,11 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
                               : load_folded(arguments.folded);
   if (!loaded) return fail(loaded.error());
   const Profile& profile = loaded->profile;
+  if (form == Form::page && arguments.event.empty() && has_two_sides(profile)) {
+    const auto [before, after] = split_sides(profile);
+    empty = profile.samples == 0;
+    return write_diff(arguments, before, after, {"before", "after"});
+  }
   JITSCOPE_ASSIGN(const uint32_t event, event_number(profile, arguments.event));
   const uint64_t samples = samples_of(profile, event);
   empty = samples == 0;

@@ -116,6 +116,12 @@ std::vector<StackId> leaves_of(const Profile& profile, uint32_t event) {
   return leaves;
 }
 
+// " 12" or " 1.5": at the end of a name it would be taken for a count.
+bool looks_like_count(std::string_view text) {
+  return text.size() > 1 && text.front() == ' ' &&
+         text.find_first_not_of("0123456789.", 1) == std::string_view::npos;
+}
+
 }  // namespace
 
 std::string folded_escape(std::string_view name) {
@@ -124,7 +130,8 @@ std::string folded_escape(std::string_view name) {
     const auto byte = static_cast<unsigned char>(name.front());
     const size_t length = utf8_length(name);
     // A line that begins with # is a comment, and spaces before the count are not the name's.
-    const bool at_edge = (byte == '#' && out.empty()) || (byte == ' ' && name.size() == 1);
+    const bool at_edge = (byte == '#' && out.empty()) || (byte == ' ' && name.size() == 1) ||
+                         looks_like_count(name);
     if (length == 0 || byte < 0x20 || byte == 0x7f || byte == ';' || at_edge ||
         starts_escape(name)) {
       out += fmt::format("\\x{:02x}", byte);

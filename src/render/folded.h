@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,11 @@ void write_folded(const Profile& profile, const FoldedOptions& options,
 // One frame's text with its mark.
 [[nodiscard]] std::string folded_frame(const Frame& frame, bool unknown_as_dso = true);
 
+// Names of the events of a profile that was read.
+inline constexpr std::string_view kFoldedEvent = "samples";
+inline constexpr std::string_view kFoldedBefore = "before: ";
+inline constexpr std::string_view kFoldedAfter = "after: ";
+
 struct FoldedReadOptions {
   bool first_is_comm = false;  // the first frame is the thread's name, not a frame
   size_t max_line = 1U << 20U;
@@ -44,8 +50,10 @@ struct FoldedReadOptions {
 };
 
 // Reads folded text in pieces; any bytes. Lines that are none (no count at the end) are noted in
-// `diagnostics` and left out; lines that begin with `#` are comments. The counts become both
-// samples and weight of one event "samples".
+// `diagnostics` with their number and left out; lines that begin with `#` are comments. The counts
+// become both samples and weight of one event "samples"; where some have a fraction, up to six
+// decimals, all are in a unit that the event's name says. Two counts in each line, as
+// difffolded.pl writes them, become two events, the one before and the one after.
 class FoldedParser {
  public:
   FoldedParser(const FoldedReadOptions& options, Diagnostics& diagnostics);
@@ -54,6 +62,9 @@ class FoldedParser {
   FoldedParser& operator=(const FoldedParser&) = delete;
 
   void feed(std::string_view text);
+  // The first line that has one count where those before it have two: one of the two is misread.
+  // The last line has to have its end.
+  [[nodiscard]] std::optional<uint64_t> odd_line() const;
   // The last line may lack its end. The parser is empty afterwards.
   [[nodiscard]] Profile finish();
 
@@ -64,7 +75,8 @@ class FoldedParser {
 
 [[nodiscard]] Profile parse_folded(std::string_view text, Diagnostics& diagnostics,
                                    const FoldedReadOptions& options = {});
-// Fails when the source cannot be read, and with `damaged` when not one line was a stack.
+// Fails when the source cannot be read, and with `damaged` when not one line was a stack or some
+// have two counts and others one.
 [[nodiscard]] Result<Profile> read_folded(ByteSource& source, Diagnostics& diagnostics,
                                           const FoldedReadOptions& options = {});
 

@@ -1,6 +1,11 @@
 // The reader of folded text: an own bounded scanner, since the format is text without any sizes.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/byte_cursor.h"
@@ -10,14 +15,47 @@
 namespace jitscope {
 namespace {
 
-// "12" or "12.75" (some collapsers scale): the whole part.
-std::optional<uint64_t> parse_count(std::string_view text) {
-  const size_t point = text.find('.');
-  if (point != std::string_view::npos) {
-    if (!parse_decimal(text.substr(point + 1))) return std::nullopt;
-    text = text.substr(0, point);
-  }
-  return parse_decimal(text);
+constexpr unsigned kMostDecimals = 6;
+
+// digits * 10^-decimals: collapsers of times write "0.0125".
+struct Count {
+  uint64_t digits = 0;
+  unsigned decimals = 0;
+};
+
+std::optional<uint64_t> times_ten_to(uint64_t value, unsigned power) {
+  std::optional<uint64_t> product = value;
+  for (; product && power > 0; --power) product = checked_multiply(*product, 10);
+  return product;
+}
+
+// "12", "12." or "12.75". More decimals than kept are cut off.
+std::optional<Count> parse_count(std::string_view text) {
+  const size_t point = std::min(text.find('.'), text.size());
+  std::string_view fraction = text.substr(std::min(point + 1, text.size()));
+  if (!std::ranges::all_of(fraction, [](char c) { return c >= '0' && c <= '9'; })) return {};
+  fraction = fraction.substr(0, kMostDecimals);
+  while (fraction.ends_with('0')) fraction.remove_suffix(1);
+  Count count;
+  count.decimals = static_cast<unsigned>(fraction.size());
+  const auto whole = parse_decimal(text.substr(0, point));
+  const auto scaled = whole ? times_ten_to(*whole, count.decimals) : std::nullopt;
+  const auto sum =
+      scaled ? checked_add(*scaled, parse_decimal(fraction).value_or(0)) : std::nullopt;
+  if (!sum) return std::nullopt;
+  count.digits = *sum;
+  return count;
+}
+
+// The number at the end, which `text` loses, blanks included.
+std::optional<Count> take_count(std::string_view& text) {
+  const size_t blank = text.find_last_of(" \t");
+  if (blank == std::string_view::npos) return std::nullopt;
+  const auto count = parse_count(text.substr(blank + 1));
+  if (!count) return std::nullopt;
+  text = text.substr(0, blank);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return count;
 }
 
 struct Marked {
@@ -123,10 +161,18 @@ struct FoldedParser::State {
   };
   std::string last_text;  // the stack of the line before
   std::vector<Step> last_path;
+  uint64_t line_number = 0;
+  size_t columns = 0;  // counts in each line; 0: no line yet
+  std::optional<uint64_t> odd_line;  // the first with fewer counts than those before it
+  unsigned decimals = 0;             // of all counts kept so far
 
   State(const FoldedReadOptions& read_options, Diagnostics& notes)
       : options(read_options), diagnostics(notes) {
-    profile.events.push_back({"samples", "count"});
+    profile.events.push_back({std::string(kFoldedEvent), "count"});
+  }
+
+  void note(std::string_view what, std::string_view text) {
+    diagnostics.note(what, fmt::format("line {}: {}", line_number, text.substr(0, 60)));
   }
 
   FrameId frame(std::string_view text) {
@@ -190,18 +236,65 @@ struct FoldedParser::State {
     return id;
   }
 
+  // All counts so far as multiples of a smaller unit. False where one would not fit.
+  bool refine(unsigned wanted) {
+    const unsigned power = wanted - decimals;
+    if (!times_ten_to(profile.samples, power)) return false;
+    for (StackWeight& each : profile.stacks) {
+      each.samples = *times_ten_to(each.samples, power);  // no more than their sum
+      each.weight = each.samples;
+    }
+    profile.samples = *times_ten_to(profile.samples, power);
+    decimals = wanted;
+    return true;
+  }
+
+  // In the unit of the profile, which becomes that of the count where that is smaller.
+  std::optional<uint64_t> in_unit(const Count& count) {
+    if (count.decimals > decimals && !refine(count.decimals)) return std::nullopt;
+    return times_ten_to(count.digits, decimals - count.decimals);
+  }
+
+  // The counts at the end of the line, which `text` loses: one, or two where the first line has
+  // two.
+  std::optional<std::pair<Count, Count>> take_counts(std::string_view& text) {
+    const auto last = take_count(text);
+    if (!last || text.empty()) return std::nullopt;
+    if (columns == 1) return std::pair(*last, Count());
+    std::string_view shorter = text;
+    const auto before = take_count(shorter);
+    const bool two = before && !shorter.empty();
+    if (columns == 0) columns = two ? 2 : 1;
+    if (columns == 1) return std::pair(*last, Count());
+    if (!two) {
+      if (!odd_line) odd_line = line_number;
+      return std::nullopt;
+    }
+    text = shorter;
+    return std::pair(*before, *last);
+  }
+
+  void add(uint32_t group_number, StackId leaf, std::span<const uint64_t> counts) {
+    const auto [entry, added] =
+        entries.try_emplace(uint64_t{group_number} << 32U | leaf, profile.stacks.size());
+    for (uint32_t event = 0; event < columns; ++event) {
+      if (added) profile.stacks.push_back({event, group_number, leaf, 0, 0});
+      StackWeight& weight = profile.stacks[entry->second + event];
+      weight.samples += counts[event];
+      weight.weight = weight.samples;
+      profile.samples += counts[event];
+    }
+  }
+
   void line(std::string_view text) {
     while (!text.empty() && (text.back() == '\r' || text.back() == ' ' || text.back() == '\t')) {
       text.remove_suffix(1);
     }
     if (text.empty() || text.front() == '#') return;
-    const size_t space = text.find_last_of(" \t");
-    const auto count =
-        space == std::string_view::npos ? std::nullopt : parse_count(text.substr(space + 1));
-    std::string_view path = text.substr(0, space == std::string_view::npos ? 0 : space);
-    while (!path.empty() && (path.back() == ' ' || path.back() == '\t')) path.remove_suffix(1);
-    if (!count || path.empty()) {
-      diagnostics.note("folded line without a stack and a count", text.substr(0, 60));
+    std::string_view path = text;
+    const auto counts = take_counts(path);
+    if (!counts) {
+      note("folded line without a stack and a count", text);
       return;
     }
     std::string_view comm;
@@ -210,9 +303,13 @@ struct FoldedParser::State {
       comm = path.substr(0, end);
       path.remove_prefix(std::min(end + 1, path.size()));
     }
-    const auto sum = checked_add(profile.samples, *count);
-    if (!sum) {
-      diagnostics.note("folded line left out: counts beyond 64 bits", text.substr(0, 60));
+    const auto first = in_unit(counts->first);
+    const auto second = in_unit(counts->second);
+    // The second may have made the unit smaller.
+    const auto again = first && second ? in_unit(counts->first) : std::nullopt;
+    const auto both = again ? checked_add(*again, *second) : std::nullopt;
+    if (!both || !checked_add(profile.samples, *both)) {
+      note("folded line left out: counts beyond 64 bits", text);
       return;
     }
     const auto leaf = path.empty() ? std::optional<StackId>(kRootStack) : stack(path);
@@ -220,18 +317,25 @@ struct FoldedParser::State {
       diagnostics.note("folded line left out: too many different stacks");
       return;
     }
-    const uint32_t group_number = group(comm);
-    const auto [entry, added] =
-        entries.try_emplace(uint64_t{group_number} << 32U | *leaf, profile.stacks.size());
-    if (added) profile.stacks.push_back({0, group_number, *leaf, 0, 0});
-    StackWeight& weight = profile.stacks[entry->second];
-    weight.samples += *count;
-    weight.weight = weight.samples;
-    profile.samples = *sum;
+    add(group(comm), *leaf, std::array{*again, *second});
+  }
+
+  // What the numbers of the profile are.
+  void name_events() {
+    std::string unit = "count";
+    if (decimals != 0) unit = fmt::format("1/{}", *times_ten_to(1, decimals));
+    profile.events[0].unit = unit;
+    if (decimals != 0) profile.events[0].name = fmt::format("{} (in {})", kFoldedEvent, unit);
+    if (columns != 2) return;
+    const std::string name = profile.events[0].name;
+    profile.events = {{std::string(kFoldedBefore) + name, unit},
+                      {std::string(kFoldedAfter) + name, unit}};
+    std::erase_if(profile.stacks, [](const StackWeight& each) { return each.samples == 0; });
   }
 
   // The line ends here.
   void end_line(std::string_view last) {
+    ++line_number;
     if (overlong || rest.size() + last.size() > options.max_line) {
       diagnostics.note("folded line left out: too long");
     } else if (rest.empty()) {
@@ -269,9 +373,14 @@ void FoldedParser::feed(std::string_view text) {
 
 Profile FoldedParser::finish() {
   if (state_->overlong || !state_->rest.empty()) state_->end_line({});
+  state_->name_events();
   Profile profile = std::move(state_->profile);
   state_ = std::make_unique<State>(state_->options, state_->diagnostics);
   return profile;
+}
+
+std::optional<uint64_t> FoldedParser::odd_line() const {
+  return state_->odd_line;
 }
 
 Profile parse_folded(std::string_view text, Diagnostics& diagnostics,
@@ -290,7 +399,15 @@ Result<Profile> read_folded(ByteSource& source, Diagnostics& diagnostics,
     if (size == 0) break;
     parser.feed({reinterpret_cast<const char*>(buffer.data()), size});
   }
+  const std::optional<uint64_t> odd_line = parser.odd_line();
   Profile profile = parser.finish();
+  if (odd_line) {
+    return fail(ErrorKind::damaged,
+                fmt::format("line {} has not the two counts of the lines before it", *odd_line),
+                source.where(),
+                "difffolded.pl writes two counts in each line; where a name ends with a number, "
+                "write its blank as \\x20");
+  }
   if (profile.stacks.empty()) {
     return fail(ErrorKind::damaged, "no folded stacks in it", source.where(),
                 "a line is \"main;work;leaf 12\", as `jitscope flame -o x.folded` writes it");

@@ -302,6 +302,48 @@ def test_forms():
     check((folder / "diff.html").stat().st_size > 1000, "a page of differences")
 
 
+def page_data(path):
+    return json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', path.read_text(), re.S)[1])
+
+
+def test_folded_stacks_of_other_tools():
+    folder = scratch()
+    page = folder / "x.html"
+
+    def shown(text, name="in.folded", status=0):
+        (folder / name).write_text(text)
+        return jitscope("flame", "-o", page, folder / name, status=status)
+
+    shown("main;foo 1\nmain;bar 2\n")
+    data = page_data(page)
+    check({"main", "foo", "bar"} <= set(data["strings"]), f"frames of the page: {data['strings']}")
+    run = jitscope("flame", "-o", "-.folded", folder / "in.folded")
+    equal(sorted(run.out), ["main;bar 2", "main;foo 1"], "as it was")
+
+    run = shown("foo 1.5\nbar 0.25\n")
+    check("175 samples" in run.error and "1/100" in page.read_text(), run.story())
+
+    shown("main;foo 3 1\nmain;bar 0 4\n", "two.folded")
+    data = page_data(page)
+    equal(len(data["sides"]), 2, "sides")
+    check(not any(text.endswith((" 3", " 0")) for text in data["strings"]), f"{data['strings']}")
+    run = jitscope("flame", "--diff", folder / "two.folded", folder / "in.folded", "-o", page, status=2)
+    check("two counts" in run.error, run.story())
+
+    run = shown("main;foo 3 1\nmain;bar 4\n", status=3)
+    check("line 2" in run.error, run.story())
+    run = shown("main;foo 3\nno count here\n")
+    check("line 2: no count here" in run.error, run.story())
+
+    # A recording beside its own stacks: nothing grew or shrank, so every frame stands in both.
+    jitscope("flame", "-i", recording(), "-o", folder / "own.folded")
+    jitscope("flame", "--diff", recording(), folder / "own.folded", "-o", page)
+    data = page_data(page)
+    equal([event["name"] for event in data["events"]], ["cpu-clock"], "events of both")
+    comms = {group["comm"] for group in data["groups"]}
+    check("hot" in comms and "" not in comms, f"threads of both: {comms}")
+
+
 def test_several_events():
     data = scratch() / "perf.data"
     run_perf("record", "-q", "-e", "cpu-clock,page-faults", "-k", "mono", "-g", "-o", data, "--", hot(), "5000")
@@ -350,5 +392,5 @@ def test_doctor_sees_missing_callers():
 
 harness.main(test_percentages_are_those_of_perf, test_exit_statuses_and_hints, test_json, test_an_output_that_closes,
              test_an_output_that_is_full, test_a_disk_that_is_full, test_a_recording_through_a_pipe,
-             test_a_command_that_cannot_run_costs_no_recording, test_forms, test_several_events,
+             test_a_command_that_cannot_run_costs_no_recording, test_forms, test_folded_stacks_of_other_tools, test_several_events,
              test_doctor_of_a_process, test_doctor_sees_missing_callers)

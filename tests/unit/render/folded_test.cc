@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "fuzz/folded_check.h"
+#include "render/folded_sides.h"
 #include "sample_profile.h"
 
 namespace jitscope {
@@ -118,12 +119,14 @@ TEST(FoldedReader, LinesOfAllKinds) {
       "a\\x3bb 1",
       diagnostics);
   EXPECT_TRUE(diagnostics.empty());
-  EXPECT_THAT(counts_of(profile),
-              UnorderedElementsAre(testing::Pair("main;work;put", 7), testing::Pair("main;work", 2),
-                                   testing::Pair("main;two words", 5),
-                                   testing::Pair("main;read", 1), testing::Pair("main;small", 6),
-                                   testing::Pair("main;;", 7), testing::Pair("a;b", 1)));
-  EXPECT_EQ(profile.samples, 29u);
+  EXPECT_THAT(
+      counts_of(profile),
+      UnorderedElementsAre(testing::Pair("main;work;put", 70), testing::Pair("main;work", 20),
+                           testing::Pair("main;two words", 59), testing::Pair("main;read", 10),
+                           testing::Pair("main;small", 60), testing::Pair("main;;", 70),
+                           testing::Pair("a;b", 10)));
+  EXPECT_EQ(profile.samples, 299u);
+  EXPECT_EQ(profile.events[0].name, "samples (in 1/10)");
   std::map<std::string, FrameKind> kinds;
   for (const Frame& frame : profile.frames) kinds[frame.method + frame.dso] = frame.kind;
   EXPECT_EQ(kinds["put"], FrameKind::jit);
@@ -133,6 +136,87 @@ TEST(FoldedReader, LinesOfAllKinds) {
   EXPECT_EQ(kinds["libm.so.6"], FrameKind::unknown);
   ASSERT_EQ(profile.groups.size(), 1u);
   EXPECT_EQ(profile.groups[0].comm, "");
+}
+
+TEST(FoldedReader, FractionsAreKept) {
+  Diagnostics diagnostics;
+  const Profile small = parse_folded("a;b 0.0013\na;c 2.\na;d 1.50\n", diagnostics);
+  EXPECT_THAT(counts_of(small), UnorderedElementsAre(testing::Pair("a;b", 13),
+                                                     testing::Pair("a;c", 20000),
+                                                     testing::Pair("a;d", 15000)));
+  EXPECT_EQ(small.events[0].name, "samples (in 1/10000)");
+  EXPECT_EQ(small.samples, 35013u);
+  const Profile whole = parse_folded("a;b 3.0\na;c 2\n", diagnostics);
+  EXPECT_EQ(whole.samples, 5u);
+  EXPECT_EQ(whole.events[0].name, "samples");
+  EXPECT_TRUE(diagnostics.empty());
+  // What would not fit in the smaller unit is left out, with its line; the rest stands.
+  const Profile large = parse_folded("a;b 9223372036854775807\na;c 0.5\n", diagnostics);
+  EXPECT_EQ(large.samples, 9223372036854775807u);
+  ASSERT_EQ(diagnostics.entries().size(), 1u);
+  EXPECT_EQ(diagnostics.entries()[0].first, "line 2: a;c 0.5");
+}
+
+TEST(FoldedReader, TwoCountsOfEachLine) {
+  Diagnostics diagnostics;
+  const Profile both = parse_folded("# difffolded\nmain;a 10 4\nmain;b 0 2.5\n", diagnostics);
+  EXPECT_TRUE(diagnostics.empty());
+  ASSERT_TRUE(has_two_sides(both));
+  const auto [before, after] = split_sides(both);
+  EXPECT_THAT(counts_of(before), UnorderedElementsAre(testing::Pair("main;a", 100)));
+  EXPECT_THAT(counts_of(after),
+              UnorderedElementsAre(testing::Pair("main;a", 40), testing::Pair("main;b", 25)));
+  EXPECT_EQ(before.samples, 100u);
+  EXPECT_EQ(after.samples, 65u);
+  EXPECT_EQ(before.events[0].name, after.events[0].name);
+  // A number behind a name is the name's where the first line has one count.
+  const Profile named = parse_folded("main;a 10\nmain;b 0 2\n", diagnostics);
+  EXPECT_FALSE(has_two_sides(named));
+  EXPECT_THAT(counts_of(named),
+              UnorderedElementsAre(testing::Pair("main;a", 10), testing::Pair("main;b 0", 2)));
+}
+
+TEST(FoldedReader, OneCountBehindTwoIsRefusedWithItsLine) {
+  const std::string_view text = "main;a 10 4\nmain;b 3 1\n\nmain;c 4\n";
+  const auto bytes = std::as_bytes(std::span(text));
+  Diagnostics diagnostics;
+  const auto read = read_folded(*memory_source({bytes.begin(), bytes.end()}), diagnostics);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_THAT(to_string(read.error()), HasSubstr("line 4"));
+}
+
+TEST(FoldedReader, ThreadNamesBesideARecording) {
+  Diagnostics diagnostics;
+  Profile recording;
+  recording.groups = {{7, 7, "my java", "my java"}};
+  Profile folded =
+      parse_folded("my_java;main;a 5\nmy_java;main 2\nmy_java 1\nnode;b 4\n", diagnostics);
+  take_thread_names(folded, recording);
+  EXPECT_THAT(counts_of(folded),
+              UnorderedElementsAre(testing::Pair("main;a", 5), testing::Pair("main", 2),
+                                   testing::Pair("", 1), testing::Pair("b", 4)));
+  EXPECT_EQ(folded.groups.size(), 2u);
+  // The first frames of others are functions.
+  Profile others = parse_folded("main;foo 1\nmain;bar 2\n", diagnostics);
+  take_thread_names(others, recording);
+  EXPECT_THAT(counts_of(others),
+              UnorderedElementsAre(testing::Pair("main;foo", 1), testing::Pair("main;bar", 2)));
+}
+
+TEST(Folded, ANameThatEndsWithANumberIsNoSecondCount) {
+  for (const std::string_view name : {"worker 3", "take 1.5", "1 2 3"}) {
+    test::ProfileBuilder b;
+    b.profile.events = {{"samples", "count"}};
+    b.profile.groups = {{}};
+    const FrameId frame =
+        b.frame(test::named(std::string(name), "", FrameKind::native, NameSource::elf));
+    b.add(0, b.stack({frame, frame}), 5);
+    Diagnostics diagnostics;
+    const Profile back = parse_folded(folded_text(b.profile), diagnostics);
+    ASSERT_EQ(back.events.size(), 1u);
+    ASSERT_EQ(back.frames.size(), 1u) << folded_text(b.profile);
+    EXPECT_EQ(back.frames[0].method, name);
+  }
 }
 
 TEST(FoldedReader, FirstFrameAsComm) {
