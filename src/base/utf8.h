@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace jitscope {
@@ -25,6 +26,16 @@ namespace jitscope {
   if (lead == 0xf0 && byte(1) < 0x90) return 0;  // overlong
   if (lead == 0xf4 && byte(1) > 0x8f) return 0;  // beyond U+10FFFF
   return length;
+}
+
+// The character of a well-formed sequence, which has this `length`.
+[[nodiscard]] constexpr uint32_t utf8_code(std::string_view text, size_t length) {
+  uint32_t code = static_cast<unsigned char>(text[0]);
+  if (length > 1) code &= 0x7fU >> length;
+  for (size_t i = 1; i < length; ++i) {
+    code = code << 6U | (static_cast<unsigned char>(text[i]) & 0x3fU);
+  }
+  return code;
 }
 
 }  // namespace jitscope

@@ -66,7 +66,7 @@ int run(const Status& status) {
 
 Status print_path() {
   JITSCOPE_ASSIGN(const std::string path, find_agent_library());
-  write_out(path + "\n");
+  write_out(printable(path) + "\n");
   return {};
 }
 

@@ -11,8 +11,10 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <utility>
 
-#include "render/json.h"
+#include "base/printable.h"
+#include "base/write_all.h"
 
 namespace jitscope {
 namespace {
@@ -41,20 +43,26 @@ std::string check_seconds(const std::string& text) {
 }
 
 int report_error(const Error& error) {
-  // Names of strangers may be in it.
   std::string text = "jitscope: " + printable(error.what);
   if (!error.where.empty()) text += fmt::format(" ({})", printable(error.where));
   text += '\n';
   if (!error.hint.empty()) text += fmt::format("  {}\n", printable(error.hint));
-  fmt::print(stderr, "{}", text);
+  write_error(text);
   return exit_status(error.kind);
 }
 
 void report_note(std::string_view text) {
-  fmt::print(stderr, "{}\n", text);
+  write_error(printable(text) + "\n");
+}
+
+// Where it cannot be written there is nobody to tell.
+void write_error(std::string_view lines) {
+  (void)write_all(STDERR_FILENO, printable_lines(lines));
 }
 
 bool Output::write_some(std::string& text, std::chrono::milliseconds wait) {
+  if (!is_printable_lines(text)) text = printable_lines(text);
+  text.insert(0, std::exchange(cut_, {}));
   // poll() says that a pipe takes PIPE_BUF bytes: so much, and no more, never blocks.
   size_t done = 0;
   while (done < text.size()) {
@@ -72,6 +80,11 @@ bool Output::write_some(std::string& text, std::chrono::milliseconds wait) {
     done += static_cast<size_t>(written);
   }
   text.erase(0, done);
+  // Alone it would be no UTF-8.
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; };
+  const auto whole = std::ranges::find_if(text, begins);
+  cut_.assign(text.begin(), whole);
+  text.erase(text.begin(), whole);
   return true;
 }
 
@@ -84,6 +97,8 @@ bool Output::write_all(std::string text, int allowed_interrupts) {
 }
 
 bool Output::write_bulk(std::string_view text) {
+  std::string escaped;
+  if (!is_printable_lines(text)) text = escaped = printable_lines(text);
   while (!text.empty()) {
     if (interrupts() > 0) return false;
     // A signal ends a write that waits for the reader (no SA_RESTART).

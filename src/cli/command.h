@@ -35,26 +35,34 @@ void add_source_folder_option(CLI::App& command, std::string& folder, const std:
 // For CLI11's check(): "" for a number of seconds above 0, else what is wrong.
 std::string check_seconds(const std::string& text);
 
+// What a terminal would obey (base/printable.h) leaves by none of the ways below: names of strangers
+// may be in any text.
+
 // "jitscope: ..." on standard error, with the hint on a line of its own; the exit status.
 int report_error(const Error& error);
+// One line on standard error.
 void report_note(std::string_view text);
+// Lines on standard error.
+void write_error(std::string_view lines);
 
 // Standard output, as a file, a terminal or a pipe whose reader may stall, go away or fail.
 class Output {
  public:
   // Writes what can be written without waiting for a reader, at most `wait` for the first byte, and
-  // removes it from `text`. False when nobody will read the rest: the pipe is closed (that is
+  // removes it from `text` (what stays is in its printable form). False when nobody will read the rest: the pipe is closed (that is
   // fine), or writing failed (then error() says so).
   bool write_some(std::string& text, std::chrono::milliseconds wait);
   // All of it; waits for the reader until the user interrupts more than `allowed_interrupts` times.
   bool write_all(std::string text, int allowed_interrupts = 0);
-  // A large piece, as fast as the reader takes it; false as above, and when the user interrupts.
+  // A large piece of whole lines, as fast as the reader takes it; false as above, and when the user
+  // interrupts.
   bool write_bulk(std::string_view text);
   // The error of a failed write (not of a closed pipe); the command ends with it.
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
  private:
   std::optional<Error> error_;
+  std::string cut_;  // the rest of a character of which write_some() wrote the beginning
 };
 Output& output();
 // output().write_all(text).

@@ -36,7 +36,7 @@ int diagnose_process(const DoctorArguments& arguments) {
   std::string text = fmt::format(
       "{} {}: {}{}, {} bytes of executable memory that no ELF file backs\n", process->pid(),
       printable(process->command_line().substr(0, 200)), to_string(findings->runtime.runtime),
-      findings->runtime.version.empty() ? "" : " " + findings->runtime.version,
+      findings->runtime.version.empty() ? "" : " " + printable(findings->runtime.version),
       findings->jit_bytes);
   std::string json;
   if (!dump.empty()) {

@@ -49,10 +49,10 @@ std::string exposed_text(const ExposedMethod& method) {
   std::string out = fmt::format(
       "{}\n  symbol   {}\n  file     {} +{:#x}\n  bodies   {} of {} lead "
       "through it\n",
-      printable(method.method), method.symbol, method.file, method.offset, method.sites,
-      method.bodies);
+      printable(method.method), printable(method.symbol), printable(method.file), method.offset,
+      method.sites, method.bodies);
   for (const std::string& reason : method.reasons)
-    out += fmt::format("           not: {}\n", reason);
+    out += fmt::format("           not: {}\n", printable(reason));
   out += fmt::format("  bpftrace {}\n", method.bpftrace.substr(method.bpftrace.find(' ') + 1));
   if (!method.perf_probe.empty()) {
     out += fmt::format("  perf     {} && {}\n", method.perf_probe, method.perf_record);

@@ -135,7 +135,7 @@ Result<int> install(const StoreCommand& command) {
         const std::string place,
         install_image(image, directory,
                       command.perf ? StoreLayout::perf_cache : StoreLayout::debug_directory));
-    write_out(place + "\n");
+    write_out(printable(place) + "\n");
   }
   return status_with_output(0);
 }
@@ -167,7 +167,7 @@ Result<int> list(const StoreCommand& command) {
 Result<int> remove(const StoreCommand& command) {
   for (const std::string& id : command.images) {
     JITSCOPE_ASSIGN(const auto removed, remove_images(store_directory(command), id));
-    for (const std::string& path : removed) write_out(path + "\n");
+    for (const std::string& path : removed) write_out(printable(path) + "\n");
   }
   return status_with_output(0);
 }

@@ -9,15 +9,26 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "profile/session.h"
-#include "render/json.h"
 
 namespace {
+
+// CLI11's own way of saying "help was asked for" is an error with code 0. Its messages repeat what
+// was typed, which may be a name of a stranger.
+int end_of_parsing(const CLI::App& app, const CLI::Error& error) {
+  std::ostringstream out;
+  std::ostringstream errors;
+  const bool fine = app.exit(error, out, errors) == 0;
+  jitscope::write_out(out.str());
+  jitscope::write_error(errors.str());
+  return fine ? jitscope::status_with_output(0) : 2;
+}
 
 int run(int argc, char** argv) {
   CLI::App app{
@@ -26,6 +37,12 @@ int run(int argc, char** argv) {
   app.name("jitscope");
   app.set_version_flag("--version", fmt::format("jitscope {}", JITSCOPE_VERSION));
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* command, const CLI::Error& error) {
+    // One line, whatever line ends were typed.
+    const CLI::Error shown(error.get_name(), jitscope::printable(error.what()),
+                           error.get_exit_code());
+    return CLI::FailureMessage::simple(command, shown);
+  });
   app.footer(
       "Exit status: 0 done, 1 nothing found or nothing named, 2 wrong usage, 3 not permitted or "
       "not\n"
@@ -51,14 +68,13 @@ int run(int argc, char** argv) {
     const auto is_command = [&](const CLI::App* each) { return each->get_name() == argv[1]; };
     const auto commands = app.get_subcommands({});
     if (argc < 2 || argv[1][0] == '-' || std::ranges::any_of(commands, is_command)) {
-      return app.exit(error) == 0 ? 0 : 2;
+      return end_of_parsing(app, error);
     }
-    fmt::print(stderr, "jitscope has no command '{}'; jitscope --help lists them\n",
-               jitscope::printable(argv[1]));
+    jitscope::report_note(
+        fmt::format("jitscope has no command '{}'; jitscope --help lists them", argv[1]));
     return 2;
   } catch (const CLI::ParseError& error) {
-    // CLI11's own way of saying "help was asked for" is an error with code 0.
-    return app.exit(error) == 0 ? 0 : 2;
+    return end_of_parsing(app, error);
   }
   return status;
 }
@@ -101,7 +117,7 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const std::exception& error) {
     // Nothing of ours throws; what is left is a lack of memory, or a fault of a library.
-    std::fprintf(stderr, "jitscope: %s\n", error.what());
+    jitscope::report_note(fmt::format("jitscope: {}", error.what()));
     return 3;
   }
 }

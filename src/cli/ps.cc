@@ -27,20 +27,23 @@ std::string bytes_text(uint64_t bytes) {
 
 std::string source_text(const SourceFinding& source) {
   return source.usable ? std::string(to_string(source.kind))
-                       : fmt::format("(no {}: {})", to_string(source.kind), source.detail);
+                       : fmt::format("(no {}: {})", to_string(source.kind),
+                                     printable(source.detail));
 }
 
 std::string process_text(const Process& process, const ProcessFindings& findings) {
   std::vector<std::string> sources;
   for (const SourceFinding& source : findings.sources) sources.push_back(source_text(source));
   std::string runtime(to_string(findings.runtime.runtime));
-  if (!findings.runtime.version.empty()) runtime += " " + findings.runtime.version;
+  if (!findings.runtime.version.empty()) {
+    runtime += " " + printable(findings.runtime.version);
+  }
   return fmt::format(
       "{:>7}  {}\n         {}, {} of such code; sources: {}\n         probes: {}\n", process.pid(),
       printable(process.command_line().substr(0, 200)), runtime, bytes_text(findings.jit_bytes),
       sources.empty() ? "none" : fmt::format("{}", fmt::join(sources, ", ")),
       findings.not_probeable.empty() ? fmt::format("{}", fmt::join(findings.backends, ", "))
-                                     : "no: " + findings.not_probeable);
+                                     : "no: " + printable(findings.not_probeable));
 }
 
 std::string process_json(const Process& process, const ProcessFindings& findings) {

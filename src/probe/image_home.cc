@@ -66,10 +66,12 @@ std::string working_directory(const Process& process) {
   return {buffer.data(), static_cast<size_t>(length)};
 }
 
-// perf probe, tracefs and bpftrace take paths without these characters only.
+// perf probe, tracefs and bpftrace take paths without spaces, quotes and `:` only; and whoever named
+// the directory must not write our users' command lines.
 bool usable_by_tools(std::string_view path) {
-  return !path.empty() && path.starts_with('/') &&
-         path.find_first_of(" :\\\"'\n\t+@%") == path.npos;
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-,=";
+  return path.starts_with('/') && path.find_first_not_of(plain) == path.npos;
 }
 
 std::vector<std::string> directories_of(const Process& process) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 namespace jitscope {
 namespace {
@@ -15,9 +15,10 @@ namespace {
 std::string safe(std::string_view text) {
   std::string result;
   for (size_t length = 0; !text.empty(); text.remove_prefix(length)) {
-    length = std::max<size_t>(utf8_length(text), 1);
+    const NextCharacter next = next_character(text);
+    length = next.length;
     if (length > 1) {
-      result += text.substr(0, length);
+      result += next.shown ? text.substr(0, length) : "_";
       continue;
     }
     const char c = text.front();
@@ -50,10 +51,9 @@ std::string safe_parameters(std::string_view parameters) {
   return result.empty() ? "none" : result;
 }
 
-// A symbol table takes any bytes but NUL, tools that print it line by line do not.
+// A symbol table takes any bytes but NUL, tools that print it, and terminals, do not.
 bool fit_for_a_symbol(std::string_view text) {
-  return std::ranges::none_of(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  return printable(text) == text;
 }
 
 std::string base_name(const MethodName& name) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/printable.h"
 #include "formats/jitdump/code_scopes.h"
 #include "image/frame_pointer_table.h"
 #include "profile/frame_name.h"
@@ -72,13 +73,13 @@ Status NeededImages::add(uint32_t number, const jitdump::Header* header,
   if (code.frame != PlannedCode::kNoFrame) {
     const Frame& frame = frames_[code.frame];
     name = text_of(frame);
-    append_on_one_line(full_name, frame.method);
+    append_printable(full_name, frame.method);
   } else {
     const std::string_view raw =
         load != nullptr ? load->name : code.dump->timeline.body(code.body).name;
     const JitName parsed = jit_name(Runtime::unknown, raw, code.dump->recorded);
-    append_on_one_line(name, parsed.raw);
-    append_on_one_line(full_name, parsed.method);
+    append_printable(name, parsed.raw);
+    append_printable(full_name, parsed.method);
   }
   ImageBody body;
   body.address = code.start;

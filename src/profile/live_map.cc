@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/write_all.h"
 #include "profile/output_file.h"
 
@@ -19,11 +20,11 @@ bool is_java(SourceKind kind) {
   return kind == SourceKind::hotspot_memory || kind == SourceKind::compiler_perfmap;
 }
 
-// A name is the rest of its line.
+// A name is the rest of its line; perf, and whoever reads the map, prints it as it is.
 std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   std::ranges::replace(text, '\r', ' ');
-  return text;
+  return printable(text);
 }
 
 }  // namespace

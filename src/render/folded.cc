@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 #include "render/folded_escape.h"
 #include "render/stack_merge.h"
 
@@ -128,18 +128,18 @@ std::string folded_escape(std::string_view name) {
   std::string out;
   while (!name.empty()) {
     const auto byte = static_cast<unsigned char>(name.front());
-    const size_t length = utf8_length(name);
+    const auto [length, shown] = next_character(name);
     // A line that begins with # is a comment, and spaces before the count are not the name's.
     const bool at_edge = (byte == '#' && out.empty()) || (byte == ' ' && name.size() == 1) ||
                          looks_like_count(name);
-    if (length == 0 || byte < 0x20 || byte == 0x7f || byte == ';' || at_edge ||
-        starts_escape(name)) {
+    if (!shown) {
+      append_printable(out, name.substr(0, length));
+    } else if (byte == ';' || at_edge || starts_escape(name)) {
       out += fmt::format("\\x{:02x}", byte);
-      name.remove_prefix(1);
     } else {
       out += name.substr(0, length);
-      name.remove_prefix(length);
     }
+    name.remove_prefix(length);
   }
   return out;
 }

@@ -7,6 +7,19 @@
 #include "base/utf8.h"
 
 namespace jitscope {
+namespace {
+
+// As JSON has it: one \uNNNN, or two for what is beyond U+FFFF.
+void append_json_escape(std::string& out, uint32_t code) {
+  if (code > 0xffff) {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", 0xd7c0U + (code >> 10U));
+    code = 0xdc00U | (code & 0x3ffU);
+  }
+  fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
+}
+
+}  // namespace
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
@@ -15,15 +28,17 @@ void append_json_string(std::string& out, std::string_view text) {
       out += '\\';
       out += static_cast<char>(c);
       text.remove_prefix(1);
-    } else if (c < 0x20 || c == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
+    } else if (c >= 0x20 && c < 0x7f) {
+      out += static_cast<char>(c);
       text.remove_prefix(1);
-    } else if (const size_t length = utf8_length(text); length != 0) {
-      out += text.substr(0, length);
-      text.remove_prefix(length);
     } else {
-      out += "\\ufffd";
-      text.remove_prefix(1);
+      const auto [length, shown] = next_character(text);
+      if (shown) {
+        out += text.substr(0, length);
+      } else {
+        append_json_escape(out, utf8_length(text) == 0 ? 0xfffd : utf8_code(text, length));
+      }
+      text.remove_prefix(length);
     }
   }
   out += '"';
@@ -37,28 +52,6 @@ std::string json_string(std::string_view text) {
 
 std::string json_address(uint64_t address) {
   return fmt::format("\"{:#x}\"", address);
-}
-
-std::string printable(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const auto byte = static_cast<unsigned char>(text.front());
-    size_t length = utf8_length(text);
-    // U+0080 to U+009F (c2 80 to c2 9f) are control characters too: U+009B is what ESC [ is.
-    const bool control =
-        byte < 0x20 || byte == 0x7f ||
-        (byte == 0xc2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xa0);
-    if (length != 0 && !control) {
-      out += text.substr(0, length);
-    } else {
-      length = length == 0 ? 1 : length;
-      for (const char c : text.substr(0, length)) {
-        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
-      }
-    }
-    text.remove_prefix(length);
-  }
-  return out;
 }
 
 JsonObject::JsonObject(std::string_view type) {

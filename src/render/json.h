@@ -1,10 +1,13 @@
 // JSON, one object a line, written by hand because it is streamed in bulk; read by nlohmann-json in
-// the tests. Text that is not UTF-8 is made so ("\ufffd" for each bad byte).
+// the tests. Text that is not UTF-8 is made so ("\ufffd" for each bad byte); what a terminal must not
+// see (base/printable.h) is \uNNNN.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/printable.h"
 
 namespace jitscope {
 
@@ -13,9 +16,6 @@ namespace jitscope {
 void append_json_string(std::string& out, std::string_view text);
 // "0x7f12..." with quotes.
 [[nodiscard]] std::string json_address(uint64_t address);
-// Control characters (line ends, tabs, escape sequences) and bytes that are no UTF-8 as \xNN: for
-// text on a terminal.
-[[nodiscard]] std::string printable(std::string_view text);
 
 // Builds one object: JsonObject o("body"); o.text("method", name).number("size", 12); o.str() +
 // '\n'.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/printable.h"
 #include "profile/frame_name.h"
 #include "render/json.h"
 
@@ -35,7 +36,7 @@ void append_comm(std::string& out, std::string_view comm) {
     out += fmt::format("\\x{:02x}", comm.front());
     comm.remove_prefix(1);
   }
-  append_on_one_line(out, comm);
+  append_printable(out, comm);
 }
 
 char* put(char* to, std::string_view text) {
@@ -112,12 +113,12 @@ void ScriptText::make_text(LocationId id) {
       if (frame.ambiguous) text += '?';
     }
     text += " (";
-    append_on_one_line(text,
+    append_printable(text,
                        inlined ? "inlined" : std::string_view(session_.resolver().dso(location)));
     text += ")\n";
     if (options_.lines && !frame.file.empty()) {
       text += "  ";
-      append_on_one_line(text, frame.file);
+      append_printable(text, frame.file);
       text += fmt::format(":{}\n", frame.line);
     }
   };
@@ -152,7 +153,7 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
       event_text_ += fmt::format("{:10} ", sample.period);
     }
     event_text_.append(event_width_ - event.name.size(), ' ');
-    event_text_ += event.name;
+    append_printable(event_text_, event.name);
     event_text_ += ": ";
   }
   constexpr size_t numbers = 128;

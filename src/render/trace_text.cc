@@ -174,7 +174,7 @@ void append_call_text(std::string& out, const CallLine& line) {
     }
   }
   if (line.stack->end != "complete") {
-    fmt::format_to(std::back_inserter(out), "        [{}]\n", line.stack->end);
+    fmt::format_to(std::back_inserter(out), "        [{}]\n", printable(line.stack->end));
   }
 }
 

@@ -87,6 +87,15 @@ TEST(SymbolNames, Utf8StaysAndOtherBytesGo) {
               ElementsAre("caf\xc3\xa9.\xe2\x82\xac", "a_._", "a.___", "x.m-\xc3\xa9", "x.m-none"));
 }
 
+TEST(SymbolNames, NothingThatATerminalObeys) {
+  EXPECT_THAT(symbols_of({method_name("a", "\xc2\x9b"
+                                           "2J"),
+                          method_name("b", "\xe2\x80\xae"
+                                           "x")}),
+              ElementsAre("a._2J", "b._x"));
+  EXPECT_EQ(names_of({method_name("T", "\xe2\x80\xae", "int")})[0].alias, "");
+}
+
 TEST(SymbolNames, NothingUsableIsStillAName) {
   const auto symbols =
       symbols_of({method_name("", ""), script_name("", ""), method_name("", ";"),

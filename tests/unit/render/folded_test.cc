@@ -1,6 +1,8 @@
 // Folded text: what FlameGraph's readers expect, and back.
 #include "render/folded.h"
 
+#include "render/folded_escape.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,6 +68,13 @@ TEST(Folded, ThreadsEventsAndWeights) {
   options = {};
   options.unknown_as_dso = false;
   EXPECT_THAT(folded_text(test::sample_profile(), options), HasSubstr(";[unknown] 4\n"));
+}
+
+TEST(Folded, HidesNothingFromATerminalAndComesBack) {
+  const std::string name = "a\x1b[2J\xc2\x9b\x9b\xe2\x80\xae;\r\n日";
+  const std::string text = folded_escape(name);
+  EXPECT_EQ(text, "a\\x1b[2J\\xc2\\x9b\\x9b\\xe2\\x80\\xae\\x3b\\x0d\\x0a日");
+  EXPECT_EQ(folded_unescape(text), name);
 }
 
 TEST(Folded, PiecesAreWholeLines) {

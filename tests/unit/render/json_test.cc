@@ -35,6 +35,18 @@ TEST(JsonString, IsOneLineWithoutControlCharacters) {
   EXPECT_EQ(back(all), all);
 }
 
+TEST(JsonString, HidesNothingFromATerminal) {
+  // C1, marks of direction, separators of lines, no shape, beyond U+FFFF.
+  for (const std::string_view text :
+       {"\xc2\x9b", "\xe2\x80\xae", "\xe2\x80\xa8", "\xe2\x80\x8b", "\xf3\xa0\x81\x81"}) {
+    const std::string json = json_string(text);
+    for (const char c : json) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << json;
+    EXPECT_EQ(back(text), text);
+  }
+  EXPECT_EQ(json_string("\xe2\x80\xae"), "\"\\u202e\"");
+  EXPECT_EQ(json_string("\xf3\xa0\x81\x81"), "\"\\udb40\\udc41\"");
+}
+
 TEST(JsonString, EveryByteThatIsNoUtf8BecomesAReplacement) {
   const std::string r = "\xef\xbf\xbd";
   EXPECT_EQ(back("\x80"), r);                          // continuation alone
