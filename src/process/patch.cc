@@ -70,7 +70,13 @@ class Patcher {
     for (unsigned attempt = 0; !pending_.empty() && attempt <= options_.retries; ++attempt) {
       // Threads get the time to leave the covered bytes.
       if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      JITSCOPE_TRY(one_stop());
+      if (Status status = one_stop(); !status) {
+        // What earlier stops wrote is there, and the caller has to know: the others were refused.
+        if (written_.empty() || status.error().kind == ErrorKind::target_gone) {
+          return fail(std::move(status.error()));
+        }
+        break;
+      }
     }
     return std::move(report_);
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
 
+Error traced(pid_t pid, pid_t tid, const ProcessStatus& status) {
+  const auto tracer = read_status(status.tracer_pid);
+  return Error{ErrorKind::not_permitted,
+               fmt::format("process {} ({}) is already traced by process {}{}", pid, status.name,
+                           status.tracer_pid, tracer ? fmt::format(" ({})", tracer->name) : ""),
+               fmt::format("tid {}", tid),
+               "a process can have one tracer only: let that one detach first", EBUSY};
+}
+
 Error seize_refused(pid_t pid, pid_t tid, int code) {
   if (const auto stat = read_task_stat(pid, tid); stat && (stat->flags & kKernelThread) != 0) {
     return Error{ErrorKind::not_possible,
@@ -34,15 +44,14 @@ Error seize_refused(pid_t pid, pid_t tid, int code) {
                  fmt::format("pid {}", pid), "kernel threads run no code of a program", code};
   }
   const auto status = read_status(tid);
-  if (status && status->tracer_pid != 0) {
-    const auto tracer = read_status(status->tracer_pid);
-    return Error{ErrorKind::not_permitted,
-                 fmt::format("process {} ({}) is already traced by process {}{}", pid, status->name,
-                             status->tracer_pid, tracer ? fmt::format(" ({})", tracer->name) : ""),
-                 fmt::format("tid {}", tid),
-                 "a process can have one tracer only: let that one detach first", code};
-  }
+  if (status && status->tracer_pid != 0) return traced(pid, tid, *status);
   return permission_error("stopping threads", pid, code).at(fmt::format("tid {}", tid));
+}
+
+// 0: nobody.
+pid_t tracer_of(pid_t tid) {
+  const auto status = read_status(tid);
+  return status ? status->tracer_pid : 0;
 }
 
 // The signals that a thread blocks at this moment, bit n-1 for signal n. In a call that waits with
@@ -104,6 +113,13 @@ ThreadEvent classify(const siginfo_t& info) {
 
 }  // namespace
 
+Status check_untraced(const Process& process) {
+  const pid_t tid = live_thread(process.pid());
+  const auto status = read_status(tid);
+  if (status && status->tracer_pid != 0) return fail(traced(process.pid(), tid, *status));
+  return {};
+}
+
 ThreadEvent poll_thread(pid_t tid, bool leader) {
   siginfo_t info{};
   const auto id = static_cast<id_t>(tid);
@@ -151,6 +167,7 @@ Result<ThreadStop> ThreadStop::one(const Process& process, pid_t tid,
                                    std::chrono::milliseconds timeout) {
   ThreadStop stop(process);
   const std::array<pid_t, 1> tids = {tid};
+  JITSCOPE_TRY(stop.keep_others_out(tid));
   JITSCOPE_TRY(stop.hold(tids, false, timeout));
   return stop;
 }
@@ -159,15 +176,37 @@ Status ThreadStop::seize(pid_t tid, bool& held) {
   held = false;
   // TRACESYSGOOD: should the tracer die while a borrowed thread is in a system-call stop, the
   // kernel would otherwise send it a SIGTRAP (include/linux/ptrace.h, ptrace_report_syscall).
-  if (::ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0) {
-    held = true;
-    return {};
+  constexpr int kTries = 3;
+  for (int attempt = 1;; ++attempt) {
+    if (::ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0) {
+      held = true;
+      return {};
+    }
+    const int code = errno;
+    if (code == ESRCH) return {};
+    const auto stat = read_task_stat(process_->pid(), tid);
+    if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
+    const pid_t tracer = tracer_of(tid);
+    if (tracer == static_cast<pid_t>(::syscall(SYS_gettid))) {  // held to keep others out
+      held = true;
+      return {};
+    }
+    // Nobody: another tracer may have let go between the kernel's answer and this look.
+    if (code != EPERM || attempt == kTries || tracer != 0) {
+      return fail(seize_refused(process_->pid(), tid, code));
+    }
   }
-  const int code = errno;
-  if (code == ESRCH) return {};
-  const auto stat = read_task_stat(process_->pid(), tid);
-  if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
-  return fail(seize_refused(process_->pid(), tid, code));
+}
+
+Status ThreadStop::keep_others_out(pid_t tid) {
+  // Every surgery begins with the first thread that lives (all() by the order of the list).
+  for (const pid_t first : list_threads(process_->pid())) {
+    if (first >= tid) return {};
+    bool held = false;
+    JITSCOPE_TRY(seize(first, held));
+    if (held) return {};
+  }
+  return {};
 }
 
 Status ThreadStop::hold(std::span<const pid_t> tids, bool rescan,

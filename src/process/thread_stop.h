@@ -16,6 +16,10 @@
 
 namespace jitscope {
 
+// An error as of ThreadStop::all() when a tracer holds the process at this moment. To be asked
+// before what would be in vain, not instead of the stop.
+Status check_untraced(const Process& process);
+
 struct StoppedThread {
   pid_t tid = 0;
   int signal = 0;              // arrived instead of the stop; the thread gets it at the resume
@@ -43,10 +47,12 @@ ThreadEvent wait_thread(pid_t tid, bool leader, std::chrono::steady_clock::time_
 
 class ThreadStop {
  public:
-  // Every thread. Errors: not_permitted (and who traces it already), not_possible (a thread does
+  // Every thread. Errors: not_permitted (who traces it already, with errno EBUSY), not_possible (a thread does
   // not stop in time, a kernel thread), target_gone. Nothing is held after an error.
   static Result<ThreadStop> all(const Process& process, std::chrono::milliseconds timeout);
-  // One thread; target_gone when it has exited.
+  // One thread; target_gone when it has exited. The process's first thread, if it is another one, is
+  // seized too (it runs on, until the end of the tracer thread): so two tracers of this kind never
+  // work on one process at the same time, whatever thread each of them takes.
   static Result<ThreadStop> one(const Process& process, pid_t tid,
                                 std::chrono::milliseconds timeout);
 
@@ -65,6 +71,7 @@ class ThreadStop {
   explicit ThreadStop(const Process& process) : process_(&process) {}
   Status hold(std::span<const pid_t> tids, bool rescan, std::chrono::milliseconds timeout);
   Status seize(pid_t tid, bool& held);
+  Status keep_others_out(pid_t tid);
   Status collect(std::chrono::steady_clock::time_point deadline);
   void take(pid_t tid, const ThreadEvent& event);
   void repair(StoppedThread& thread);
