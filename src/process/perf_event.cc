@@ -8,6 +8,7 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "process/breakpoint_check.h"
 #include "process/cpus.h"
 
 namespace jitscope {
@@ -76,6 +77,7 @@ Result<UniqueFd> open_uprobe_event(const std::string& file, uint64_t offset, pid
 }
 
 Result<std::vector<UniqueFd>> open_breakpoint_events(uint64_t address) {
+  JITSCOPE_TRY(check_breakpoints_fire());
   JITSCOPE_ASSIGN(const auto cpus, list_online_cpus());
   std::vector<UniqueFd> events;
   for (const int cpu : cpus) {
