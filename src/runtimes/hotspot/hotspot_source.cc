@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "runtimes/hotspot/hotspot_reader.h"
 #include "runtimes/hotspot/libjvm_file.h"
+#include "runtimes/hotspot/vm_flags.h"
 #include "runtimes/hotspot/vm_release.h"
 
 namespace jitscope {
@@ -123,6 +125,30 @@ std::string hotspot_version(const Process& process, const std::string& libjvm_pa
         return hotspot::read_vm_release(process.memory(), structs);
       });
   return version.value_or("");
+}
+
+std::string why_hotspot_compiles_nothing(const Process& process,
+                                         const std::string& libjvm_path_in_target,
+                                         uint64_t libjvm_base) {
+  std::string asked_for;
+  for (const std::string& argument : process.arguments()) {
+    if (argument == "-Xint" || argument == "-XX:TieredStopAtLevel=0") {
+      asked_for = fmt::format("it was started with {}", argument);
+    }
+  }
+  const auto structs =
+      with_libjvm(process, libjvm_path_in_target, libjvm_base, [&](const LibjvmFile& file) {
+        return VmStructs::read(process.memory(), lookup_in(file, libjvm_base));
+      });
+  if (!structs) return asked_for;
+  const auto compiles = hotspot::read_bool_flag(process.memory(), *structs, "UseCompiler");
+  if (compiles && *compiles == false) {
+    return asked_for.empty() ? "its compilers are off (-Xint, or a full code cache)" : asked_for;
+  }
+  // A number from 0 to 4: its first byte tells whether it is 0.
+  const auto stops = hotspot::read_bool_flag(process.memory(), *structs, "TieredStopAtLevel");
+  if (stops && *stops == false) return "it was started with -XX:TieredStopAtLevel=0";
+  return {};
 }
 
 }  // namespace jitscope

@@ -23,4 +23,10 @@ Result<std::unique_ptr<CodeSource>> open_hotspot_source(const Process& process,
 std::string hotspot_version(const Process& process, const std::string& libjvm_path_in_target,
                             uint64_t libjvm_base);
 
+// Why this JVM compiles nothing (-Xint and the like), as far as its own options tell; "" when it
+// does, or may.
+std::string why_hotspot_compiles_nothing(const Process& process,
+                                         const std::string& libjvm_path_in_target,
+                                         uint64_t libjvm_base);
+
 }  // namespace jitscope
