@@ -8,11 +8,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/printable.h"
 #include "base/write_all.h"
 
@@ -20,9 +22,20 @@ namespace jitscope {
 namespace {
 
 std::atomic<int> asked = 0;
+std::atomic<uint64_t> asked_ns = 0;
+static_assert(std::atomic<uint64_t>::is_always_lock_free);  // for a signal handler
+
+constexpr uint64_t one_request_ns = 500'000'000;
 
 void on_interrupt(int /*signal*/) {
-  asked.fetch_add(1);
+  const int code = errno;
+  const uint64_t now = monotonic_ns();
+  uint64_t last = asked_ns.load();
+  // From the first signal of a request on: one who presses the key again and again is heard.
+  if ((last == 0 || now - last > one_request_ns) && asked_ns.compare_exchange_strong(last, now)) {
+    asked.fetch_add(1);
+  }
+  errno = code;
 }
 
 }  // namespace
@@ -58,6 +71,10 @@ void report_note(std::string_view text) {
 // Where it cannot be written there is nobody to tell.
 void write_error(std::string_view lines) {
   (void)write_all(STDERR_FILENO, printable_lines(lines));
+}
+
+void report_wait(const Error& why) {
+  report_note(fmt::format("waiting: {} (Ctrl-C ends the wait)", why.what));
 }
 
 bool Output::write_some(std::string& text, std::chrono::milliseconds wait) {

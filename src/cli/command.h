@@ -44,6 +44,8 @@ int report_error(const Error& error);
 void report_note(std::string_view text);
 // Lines on standard error.
 void write_error(std::string_view lines);
+// That another tracer of the target is waited for, and why.
+void report_wait(const Error& why);
 
 // Standard output, as a file, a terminal or a pipe whose reader may stall, go away or fail.
 class Output {
@@ -73,6 +75,8 @@ int status_with_output(int status);
 // SIGINT, SIGTERM and SIGHUP ask the command to end; SIGPIPE is ignored (write_out tells).
 void catch_interrupts();
 // How often the user asked: 1 = end and print, 2 = leave at once (the target is still put back).
+// Signals within half a second are one request: `timeout` signals its child and then the group,
+// and a terminal that closes sends SIGHUP besides.
 [[nodiscard]] int interrupts();
 
 }  // namespace jitscope

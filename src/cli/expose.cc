@@ -61,15 +61,45 @@ std::string exposed_text(const ExposedMethod& method) {
   return out;
 }
 
+// Prints methods and notes as they come.
+class News {
+ public:
+  News(const ExposeCommand& options, const Exposer& exposer)
+      : options_(options), exposer_(exposer) {}
+
+  void print() {
+    const std::vector<std::string> notes = exposer_.notes();
+    for (; notes_ < notes.size(); ++notes_) report_note("note: " + notes[notes_]);
+    if (methods_ >= exposer_.methods()) return;
+    const std::vector<ExposedMethod> methods = exposer_.exposed();
+    for (; methods_ < methods.size(); ++methods_) {
+      const ExposedMethod& method = methods[methods_];
+      if (read_) read_ = write_out(options_.json ? exposed_json(method) : exposed_text(method));
+    }
+  }
+
+ private:
+  const ExposeCommand& options_;
+  const Exposer& exposer_;
+  size_t notes_ = 0;
+  size_t methods_ = 0;
+  bool read_ = true;
+};
+
 Status expose(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
   JITSCOPE_ASSIGN(const auto source, open_code_source(process, options.source));
+  ExposeOptions expose_options;
+  expose_options.patterns = options.patterns;
+  expose_options.max_methods = options.max_methods;
+  expose_options.stop_asked = [] { return interrupts() != 0; };
+  int asked_until_end = 0;
+  expose_options.leave_asked = [&] { return interrupts() > asked_until_end; };
+  expose_options.on_wait = report_wait;
   JITSCOPE_ASSIGN(const auto exposer,
-                  Exposer::start(process, *source, {options.patterns, options.max_methods}));
-  for (const std::string& note : exposer->notes()) report_note("note: " + note);
-  for (const ExposedMethod& method : exposer->exposed()) {
-    if (!write_out(options.json ? exposed_json(method) : exposed_text(method))) break;
-  }
+                  Exposer::start(process, *source, expose_options));
+  News news(options, *exposer);
+  news.print();
   report_note(fmt::format("live image at {:#x}; stopped {}; gdb: add-symbol-file FILE -o {:#x}",
                           exposer->base(), duration_text(exposer->stopped()), exposer->base()));
   if (options.keep) {
@@ -79,17 +109,25 @@ Status expose(const ExposeCommand& options) {
   }
   report_note("in place until Ctrl-C (never put a uretprobe on it: the JVM would crash)");
   bool alive = true;
+  Status failure;
   while (interrupts() == 0 && alive) {
-    JITSCOPE_ASSIGN(alive, exposer->step());
+    auto stepped = exposer->step();
+    if (!stepped) {
+      failure = fail(std::move(stepped.error()));
+      break;
+    }
+    alive = *stepped;
+    news.print();
     if (alive) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  asked_until_end = interrupts();
   JITSCOPE_ASSIGN(const size_t restored, exposer->finish());
   if (!alive) {
     return fail(ErrorKind::target_gone, "the target exited or became another program");
   }
   report_note(fmt::format("taken back: {} entries put back, stopped {} in all", restored,
                           duration_text(exposer->stopped())));
-  return {};
+  return failure;
 }
 
 Status undo(const ExposeCommand& options) {

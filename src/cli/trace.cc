@@ -5,11 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "cli/command.h"
 #include "probe/tracer.h"
+#include "probe/undo.h"
 #include "probe_shared.h"
 #include "process/process.h"
 #include "render/trace_text.h"
@@ -125,13 +128,47 @@ void announce(const TraceCommand& options, const CodeSource& source, const Trace
   for (const std::string& note : start.notes) report_note("note: " + note);
   if (!source.caveat().empty()) report_note("note: " + source.caveat());
   report_note(fmt::format(
-      "tracing {} method{}, {} of {} compiled bodies by {} ({}); stopped {}; Ctrl-C ends",
-      start.methods, start.methods == 1 ? "" : "s", start.sites, start.bodies,
-      to_string(start.backend), start.backend_reason, duration_text(start.stopped)));
+      "tracing {}, {} of {} compiled bodies{} ({}); stopped {}; Ctrl-C ends",
+      plural(start.methods, "method"), start.sites, start.bodies, backends_text(start),
+      start.backend_reason, duration_text(start.stopped)));
   if (start.bodies == 0) {
     report_note("none of them is compiled yet: waiting for the first compiled body");
   }
   if (options.json) write_out(started_json(start));
+}
+
+// The rest of the calls and the summary: what was counted is printed whatever else went wrong. One
+// who asked a second time is not kept waiting for his own reader.
+void print_end(const TraceCommand& options, CallPrinter& printer, const TraceReport& report) {
+  if (printer.not_shown() != 0) {
+    report_note(fmt::format("{} calls came after the last one shown", printer.not_shown()));
+  }
+  std::string text =
+      printer.take_rest() + (options.json ? summary_json(report) : summary_text(report));
+  if (interrupts() < 2) {
+    output().write_all(std::move(text), interrupts());
+  } else {
+    output().write_some(text, std::chrono::milliseconds(0));
+  }
+}
+
+// Says what went wrong, what was left behind last; the exit status.
+int verdict(const TraceCommand& options, const TraceReport& report,
+            const std::optional<Error>& failure) {
+  int status = 0;
+  if (report.target_gone) {
+    report_note("jitscope: the target exited or became another program");
+    status = exit_status(ErrorKind::target_gone);
+  } else if (failure) {
+    status = report_error(*failure);
+  }
+  if (report.left_because) {
+    Error left = *report.left_because;
+    left.what = fmt::format("the entries could not be put back: {}", left.what);
+    left.hint = left_text(report.entries_left, options.pid);
+    status = report_error(left);
+  }
+  return status_with_output(status);
 }
 
 Result<int> trace(const TraceCommand& options) {
@@ -141,8 +178,12 @@ Result<int> trace(const TraceCommand& options) {
   trace_options.patterns = options.patterns;
   trace_options.backend = backend_of(options.backend);
   trace_options.events = !options.count;
-  trace_options.stacks = options.stack && !options.count;
+  trace_options.stacks = options.stack;
   trace_options.max_methods = options.max_methods;
+  trace_options.stop_asked = [] { return interrupts() != 0; };
+  int asked_until_end = 0;
+  trace_options.leave_asked = [&] { return interrupts() > asked_until_end; };
+  trace_options.on_wait = report_wait;
   JITSCOPE_ASSIGN(const auto tracer, Tracer::start(process, *source, trace_options));
   announce(options, *source, tracer->started());
 
@@ -152,28 +193,20 @@ Result<int> trace(const TraceCommand& options) {
                                 ? monotonic_ns() + static_cast<uint64_t>(options.duration * 1e9)
                                 : UINT64_MAX;
   const auto over = [&] { return interrupts() != 0 || monotonic_ns() >= deadline; };
-  bool gone = false;
+  std::optional<Error> failure;
+  bool more = true;
   bool read = true;
-  while (!over() && !printer.full() && !gone && read) {
-    JITSCOPE_ASSIGN(const bool alive, tracer->step(std::chrono::milliseconds(10), on_call));
-    gone = !alive;
+  while (!over() && !printer.full() && more && read) {
+    auto alive = tracer->step(std::chrono::milliseconds(10), on_call);
+    more = alive.value_or(false);
+    if (!alive) failure = std::move(alive.error());
     read = printer.flush(over);
   }
+  asked_until_end = interrupts();
   // The target first: it is put back before anybody is waited for.
-  JITSCOPE_ASSIGN(const TraceReport report, tracer->finish(on_call));
-  if (read && interrupts() < 2) {
-    if (printer.not_shown() != 0) {
-      report_note(fmt::format("{} calls came after the last one shown", printer.not_shown()));
-    }
-    output().write_all(
-        printer.take_rest() + (options.json ? summary_json(report) : summary_text(report)),
-        interrupts());
-  }
-  if (report.target_gone) {
-    report_note("jitscope: the target exited or became another program");
-    return exit_status(ErrorKind::target_gone);
-  }
-  return status_with_output(0);
+  const TraceReport report = tracer->finish(on_call);
+  if (read) print_end(options, printer, report);
+  return verdict(options, report, failure);
 }
 
 }  // namespace
@@ -201,6 +234,14 @@ void add_trace_command(CLI::App& app, int& status) {
   command->add_option("--map", options->source.map_path, "Read this perf map");
   command->callback([options, &status] {
     catch_interrupts();
+    if (options->count && options->stack) {
+      status = report_error({ErrorKind::usage,
+                             "--count leaves the calls in the kernel, so --stack has nothing to show",
+                             {},
+                             "use one of them; --stack --max-events N shows the stacks of N calls",
+                             0});
+      return;
+    }
     const Result<int> result = trace(*options);
     status = result ? *result : report_error(result.error());
   });

@@ -15,6 +15,9 @@ constexpr uint64_t period_with_events = 2000 * millisecond;
 constexpr uint64_t period_without_events = 400 * millisecond;
 // Bursts of load events are answered by one look.
 constexpr uint64_t shortest_period = 5 * millisecond;
+// A load event may come this much after its body was published. A perf map is written before the
+// code is used.
+constexpr uint64_t latest_event = 50 * millisecond;
 constexpr unsigned most_retries = 50;
 
 }  // namespace
@@ -36,8 +39,19 @@ Status BodyTracker::start(std::vector<std::string>& notes) {
                                   period_without_events / millisecond, to_string(watch.error())));
     }
   }
+  if (const std::string map = source_.map_file(); !map.empty()) {
+    auto map_watch = MapWatch::open(process_, map);
+    if (map_watch) {
+      map_watch_ = std::move(*map_watch);
+    } else {
+      notes.push_back(fmt::format("new bodies are found by looking every {} ms: {}",
+                                  period_without_events / millisecond,
+                                  to_string(map_watch.error())));
+    }
+  }
+  const uint64_t began = monotonic_ns();
   JITSCOPE_ASSIGN(snapshot_, source_.read());
-  last_look_ns_ = monotonic_ns();
+  last_look_ns_ = began;
   fresh_ = true;
   std::vector<std::shared_ptr<const MethodName>> loaded;
   if (source_.knows_loaded_methods()) {
@@ -54,14 +68,22 @@ Status BodyTracker::start(std::vector<std::string>& notes) {
   return {};
 }
 
+std::chrono::milliseconds BodyTracker::longest_pause() const {
+  return std::chrono::milliseconds(map_watch_ ? 2 : 10);
+}
+
 bool BodyTracker::due() {
   bool wanted = soon_;
+  const uint64_t now = monotonic_ns();
+  if (map_watch_ && map_watch_->changed()) wanted = true;
   if (watch_) {
     wanted |= watch_->poll([&](const LoadEvent& event) {
       if (!wanted && methods_.may_match(event.class_name, event.method)) wanted = true;
     });
   }
   soon_ = wanted;
+  if (!wanted && map_watch_ && map_watch_->complete()) quiet_until_ns_ = now;
+  if (!wanted && watch_) quiet_until_ns_ = now - latest_event;
   const uint64_t since = monotonic_ns() - last_look_ns_;
   // Under constant compilation a look every time would keep a CPU busy: at most half of one.
   if (wanted) {
@@ -71,12 +93,17 @@ bool BodyTracker::due() {
 }
 
 Result<BodyTracker::Change> BodyTracker::look() {
+  uint64_t began = last_look_ns_;
   if (!fresh_) {
     // Before, for when it fails: a source that cannot be read is not asked without a pause.
-    last_look_ns_ = monotonic_ns();
+    began = last_look_ns_ = monotonic_ns();
     JITSCOPE_ASSIGN(snapshot_, source_.read());
-    look_cost_ns_ = monotonic_ns() - last_look_ns_;
+    look_cost_ns_ = monotonic_ns() - began;
   }
+  // What came without being announced may have come at any time since the last look.
+  const uint64_t not_before =
+      soon_ ? std::max(complete_look_ns_, quiet_until_ns_) : complete_look_ns_;
+  complete_look_ns_ = began;
   fresh_ = false;
   last_look_ns_ = monotonic_ns();
   soon_ = false;
@@ -91,7 +118,7 @@ Result<BodyTracker::Change> BodyTracker::look() {
     ++alive_[method];
     // What keeps a body from being probed may pass ("not installed yet"): it is offered again.
     if (body.not_probeable.empty()) alive.emplace(key_of(body), method);
-    if (!known_.contains(key_of(body))) change.appeared.push_back({body, method});
+    if (!known_.contains(key_of(body))) change.appeared.push_back({body, method, not_before});
   }
   for (const auto& [key, method] : known_) {
     if (!alive.contains(key)) change.gone.push_back(key);

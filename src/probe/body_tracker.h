@@ -2,6 +2,7 @@
 // are new and which are gone. Shared by trace and expose.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "probe/methods.h"
 #include "process/load_watch.h"
 #include "runtimes/code_source.h"
+#include "runtimes/map_watch.h"
 
 namespace jitscope {
 
@@ -31,13 +33,15 @@ class BodyTracker {
   struct Found {
     CodeBody body;
     size_t method = 0;
+    // Before this moment (CLOCK_MONOTONIC) it was not there; 0: it was when the tracker began.
+    uint64_t not_before_ns = 0;
   };
   struct Change {
     std::vector<Found> appeared;
     // Keys (entry address, version) that are no longer entered by calls.
     std::vector<std::pair<uint64_t, uint64_t>> gone;
   };
-  // True when a load event or the clock asks for a look.
+  // True when a load event, a change of the perf map, or the clock asks for a look.
   bool due();
   // Looks now. A body is reported once, those with a not_probeable reason at every look.
   Result<Change> look();
@@ -45,6 +49,8 @@ class BodyTracker {
   void offer_again(const CodeBody& body);
   // ... and look soon, though not for ever: each try costs the target a stop.
   void retry(const CodeBody& body);
+
+  void look_soon() { soon_ = true; }
 
   [[nodiscard]] bool retries() const { return soon_; }
 
@@ -54,6 +60,8 @@ class BodyTracker {
   [[nodiscard]] MethodSet& methods() { return methods_; }
   [[nodiscard]] const MethodSet& methods() const { return methods_; }
   [[nodiscard]] bool follows_loads() const { return watch_ != nullptr; }
+  // due() should be asked as often as this.
+  [[nodiscard]] std::chrono::milliseconds longest_pause() const;
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;
@@ -64,6 +72,10 @@ class BodyTracker {
   MethodSet methods_;
   Snapshot snapshot_;
   std::unique_ptr<LoadWatch> watch_;
+  std::unique_ptr<MapWatch> map_watch_;
+  // Until when nothing new was announced, and when the last look that succeeded began.
+  uint64_t quiet_until_ns_ = 0;
+  uint64_t complete_look_ns_ = 0;
   std::map<Key, size_t> known_;  // bodies reported and still alive -> method
   std::map<Key, unsigned> retries_;
   std::vector<uint64_t> alive_;

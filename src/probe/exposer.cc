@@ -4,14 +4,25 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <iterator>
+#include <unordered_set>
 
 #include "probe/body_tracker.h"
 #include "probe/code_range.h"
+#include "probe/foreign_jump.h"
+#include "probe/never_compiled.h"
 #include "probe/symbol_names.h"
 #include "probe/trampolines.h"
+#include "probe/undo.h"
 
 namespace jitscope {
 namespace {
+
+// How long another tracer of the target is waited for: what could not be placed is tried again at
+// the next look; at the end, giving up would leave the jumps in the target.
+constexpr std::chrono::milliseconds patience_at_start{3000};
+constexpr std::chrono::milliseconds patience_between{500};
+constexpr std::chrono::milliseconds patience_at_end{10'000};
 
 // A tracefs event name: letters, digits and '_', not longer than 63 characters.
 std::string event_name(std::string_view symbol) {
@@ -27,9 +38,11 @@ std::string event_name(std::string_view symbol) {
 
 class LiveExposer final : public Exposer {
  public:
-  LiveExposer(const Process& process, CodeSource& source, MethodSet methods)
+  LiveExposer(const Process& process, CodeSource& source, const ExposeOptions& options,
+              MethodSet methods)
       : process_(process),
         source_(source),
+        options_(options),
         tracker_(process, source, std::move(methods)),
         trampolines_(process) {}
 
@@ -40,6 +53,7 @@ class LiveExposer final : public Exposer {
   Status begin();
 
   [[nodiscard]] std::vector<ExposedMethod> exposed() const override;
+  [[nodiscard]] size_t methods() const override { return points_.size(); }
   [[nodiscard]] uint64_t base() const override { return trampolines_.base(); }
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   [[nodiscard]] std::chrono::nanoseconds stopped() const override { return trampolines_.stopped(); }
@@ -57,9 +71,13 @@ class LiveExposer final : public Exposer {
   };
 
   Status take(const BodyTracker::Change& change);
+  [[nodiscard]] std::vector<SymbolName> new_symbols() const;
+  Status add_points();
+  void note(std::string text);
 
   const Process& process_;
   CodeSource& source_;
+  ExposeOptions options_;
   BodyTracker tracker_;
   Trampolines trampolines_;
   std::vector<SymbolName> symbols_;
@@ -71,6 +89,7 @@ class LiveExposer final : public Exposer {
 };
 
 Status LiveExposer::begin() {
+  trampolines_.set_patience({patience_at_start, options_.stop_asked, options_.on_wait});
   if (!source_.code_is_fixed()) {
     return fail(ErrorKind::not_possible,
                 fmt::format("methods can be exposed only where code does not move: {}",
@@ -86,6 +105,7 @@ Status LiveExposer::begin() {
       if (body.tier != Tier::stub) anchor = body.address;
     }
   }
+  if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_));
   if (anchor == 0) {
     return fail(ErrorKind::not_possible, "the process has no compiled method yet", {},
                 "try again when it has run for a while");
@@ -97,15 +117,45 @@ Status LiveExposer::begin() {
     notes_.push_back(std::move(remark));
   }
 
+  JITSCOPE_TRY(add_points());
+  return take(change);
+}
+
+std::vector<SymbolName> LiveExposer::new_symbols() const {
   std::vector<const MethodName*> names;
   for (size_t i = 0; i < tracker_.methods().size(); ++i) {
     names.push_back(&tracker_.methods().name(i));
   }
-  symbols_ = symbol_names(names);
+  std::vector<SymbolName> symbols = symbol_names(names);
+  std::unordered_set<std::string> taken;
+  for (const SymbolName& symbol : symbols_) taken.insert({symbol.symbol, symbol.alias});
+  symbols.erase(symbols.begin(), symbols.begin() + static_cast<ptrdiff_t>(symbols_.size()));
+  // A symbol that was given out stays what it is, also where a name beside it would now have made
+  // it longer.
+  for (SymbolName& symbol : symbols) {
+    const std::string wanted = symbol.symbol;
+    for (unsigned n = 2; taken.contains(symbol.symbol); ++n) {
+      symbol.symbol = fmt::format("{}-{}", wanted, n);
+    }
+    if (taken.contains(symbol.alias)) symbol.alias.clear();
+    taken.insert({symbol.symbol, symbol.alias});
+  }
+  return symbols;
+}
+
+Status LiveExposer::add_points() {
+  if (points_.size() >= tracker_.methods().size()) return {};
+  std::vector<SymbolName> symbols = new_symbols();
   std::vector<Trampolines::CommonPoint> points;
-  for (const SymbolName& symbol : symbols_) points.push_back({symbol.symbol, symbol.alias});
-  JITSCOPE_ASSIGN(points_, trampolines_.add_common_points(points));
-  return take(change);
+  for (const SymbolName& symbol : symbols) points.push_back({symbol.symbol, symbol.alias});
+  JITSCOPE_ASSIGN(const std::vector<uint64_t> offsets, trampolines_.add_common_points(points));
+  std::ranges::move(symbols, std::back_inserter(symbols_));
+  points_.insert(points_.end(), offsets.begin(), offsets.end());
+  return {};
+}
+
+void LiveExposer::note(std::string text) {
+  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
 }
 
 Status LiveExposer::take(const BodyTracker::Change& change) {
@@ -114,18 +164,21 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
       return site.address == address && site.version == version;
     });
   }
+  // Methods that match and appear later get symbols too.
+  if (Status added = add_points(); !added) {
+    note(fmt::format("methods appeared later and are not exposed: {}", to_string(added.error())));
+  }
+  if (tracker_.methods().full()) {
+    note(fmt::format("more methods match than --max {} allows: those are not exposed",
+                     options_.max_methods));
+  }
   std::vector<SiteRequest> requests;
   std::vector<size_t> methods;
   for (const BodyTracker::Found& found : change.appeared) {
     std::erase_if(sites_, [&](const Site& site) {
       return site.address == found.body.address && site.version == found.body.version;
     });
-    // A method that matches but was not there at the start has no symbol.
-    if (found.method >= points_.size()) {
-      notes_.push_back(fmt::format("{} appeared later and is not exposed: start expose again",
-                                   tracker_.methods().display(found.method)));
-      continue;
-    }
+    if (found.method >= points_.size()) continue;  // it has no symbol: said above
     requests.push_back({next_id_++, found.body, trampolines_.base() + points_[found.method]});
     methods.push_back(found.method);
   }
@@ -139,7 +192,13 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
   for (size_t i = 0; i < requests.size(); ++i) {
     sites_.push_back({requests[i].body.address, requests[i].body.version, methods[i],
                       outcomes[i].placed, outcomes[i].reason});
-    if (outcomes[i].retry) tracker_.retry(requests[i].body);
+    if (outcomes[i].retry) {
+      tracker_.retry(requests[i].body);
+    } else if (!outcomes[i].placed && leads_into_live_image(process_, requests[i].body.entry)) {
+      // Another jitscope works there: as soon as it has ended, the body is taken in.
+      sites_.back().reason = foreign_jump_reason;
+      tracker_.offer_again(requests[i].body);
+    }
   }
   return {};
 }
@@ -185,14 +244,14 @@ Result<bool> LiveExposer::step() {
   pollfd handle = {process_.pidfd(), POLLIN, 0};
   if (process_.pidfd() >= 0 && ::poll(&handle, 1, 0) > 0) return false;
   if (!tracker_.due()) return true;
+  trampolines_.set_patience({patience_between, options_.stop_asked, options_.on_wait});
   if (!process_.check_same()) return false;
   auto change = tracker_.look();
   const Status status = change ? take(*change) : Status(fail(std::move(change.error())));
   if (status) return true;
   if (status.error().kind == ErrorKind::target_gone || !process_.check_same()) return false;
   // What is in place stays; new bodies are tried again at the next look.
-  const std::string text = to_string(status.error());
-  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(text);
+  note(to_string(status.error()));
   return true;
 }
 
@@ -203,9 +262,18 @@ Result<size_t> LiveExposer::finish() {
     trampolines_.unlink_file();
     return 0;
   }
-  JITSCOPE_ASSIGN(const size_t restored, trampolines_.withdraw());
-  trampolines_.unlink_file();
-  return restored;
+  trampolines_.set_patience({patience_at_end, options_.leave_asked, options_.on_wait});
+  auto restored = trampolines_.withdraw();
+  if (restored) {
+    trampolines_.unlink_file();
+    return *restored;
+  }
+  if (restored.error().kind == ErrorKind::target_gone || !process_.check_same()) {
+    trampolines_.unlink_file();
+    return 0;
+  }
+  restored.error().hint = left_text(trampolines_.jumps().size(), process_.pid());
+  return fail(std::move(restored.error()));
 }
 
 }  // namespace
@@ -213,7 +281,7 @@ Result<size_t> LiveExposer::finish() {
 Result<std::unique_ptr<Exposer>> Exposer::start(const Process& process, CodeSource& source,
                                                 const ExposeOptions& options) {
   JITSCOPE_ASSIGN(auto patterns, parse_patterns(options.patterns));
-  auto exposer = std::make_unique<LiveExposer>(process, source,
+  auto exposer = std::make_unique<LiveExposer>(process, source, options,
                                                MethodSet(std::move(patterns), options.max_methods));
   JITSCOPE_TRY(exposer->begin());
   return exposer;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ namespace jitscope {
 struct ExposeOptions {
   std::vector<std::string> patterns;
   size_t max_methods = 100;
+  // As for a trace (tracer.h).
+  std::function<bool()> stop_asked;
+  std::function<bool()> leave_asked;
+  std::function<void(const Error& why)> on_wait;
 };
 
 struct ExposedMethod {
@@ -44,15 +49,19 @@ class Exposer {
                                                 const ExposeOptions& options);
   virtual ~Exposer() = default;  // puts back, unless keep() was called
 
+  // In the order in which they were taken in: those that came later stand at the end.
   [[nodiscard]] virtual std::vector<ExposedMethod> exposed() const = 0;
+  // How many; grows when methods appear that match.
+  [[nodiscard]] virtual size_t methods() const = 0;
   // Base address of the image in the target, and its file as the target names it.
   [[nodiscard]] virtual uint64_t base() const = 0;
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
   [[nodiscard]] virtual std::chrono::nanoseconds stopped() const = 0;
 
-  // Looks for new bodies when it is time. False when the target is gone.
+  // Looks for new bodies and methods when it is time. False when the target is gone.
   virtual Result<bool> step() = 0;
-  // Puts the entries back and takes the file away; how many entries.
+  // Puts the entries back and takes the file away; how many entries. After an error the jumps are
+  // still there, and the hint says how to take them back.
   virtual Result<size_t> finish() = 0;
   // Leaves everything in place.
   virtual void keep() = 0;

@@ -102,7 +102,9 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
       {SYS_mprotect, {Arg::of(page), Arg::of(page_bytes), Arg::of(protection(*mapping))}, {}},
       {SYS_close, {Arg::of_result(0)}, {}},
   };
-  JITSCOPE_ASSIGN(const RemoteReport report, run_remote_calls(process_, calls, true, copy_page));
+  JITSCOPE_ASSIGN(const RemoteReport report, patiently<RemoteReport>(patience_, [&] {
+                    return run_remote_calls(process_, calls, true, copy_page);
+                  }));
   stopped_ += report.stop.stopped;
   pages_.insert(page);
   held_.push_back(std::move(home.fd));

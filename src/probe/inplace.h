@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "probe/patience.h"
 #include "probe/site.h"
 #include "process/process.h"
 
@@ -26,6 +27,9 @@ class InplacePages {
   ~InplacePages();
   InplacePages(const InplacePages&) = delete;
   InplacePages& operator=(const InplacePages&) = delete;
+
+  // How long to wait where another tracer holds the process; from now on.
+  void set_patience(Patience patience) { patience_ = std::move(patience); }
 
   // All sites of one page: all or none.
   using PageReady = std::function<Status(const std::string& file, std::span<const ReadySlot>)>;
@@ -40,6 +44,7 @@ class InplacePages {
                     std::span<SiteOutcome* const> outcomes, const PageReady& ready);
 
   const Process& process_;
+  Patience patience_;
   std::set<uint64_t> pages_;
   std::vector<std::string> files_;
   std::vector<UniqueFd> held_;

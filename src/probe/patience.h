@@ -1,29 +1,62 @@
-// Surgery again, when a thread did not stop in time: on a machine whose CPUs are all busy a thread
-// may need longer to be scheduled than a target should stand still for, so each try is short and
-// there are several. What failed has changed nothing.
+// Surgery again, when it could not be had at once. What failed has changed nothing.
+//
+// - A thread did not stop in time: on a machine whose CPUs are all busy a thread may need longer to
+//   be scheduled than a target should stand still for, so each try is short and there are several.
+// - Another tracer holds the process: another jitscope does for a millisecond, strace or a debugger
+//   as long as its user likes. It is waited for, within a limit.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
-#include <thread>
 
 #include "process/surgery.h"
 
 namespace jitscope {
 
+struct Patience {
+  std::chrono::milliseconds for_tracer{3000};
+  std::function<bool()> hurry;  // true: do not wait any longer; may be empty
+  // Told once, when a tracer is waited for longer than one that only works for a moment; may be
+  // empty.
+  std::function<void(const Error& why)> on_wait;
+};
+
+// Another tracer holds the process (thread_stop.h).
+[[nodiscard]] bool is_held(const Error& error);
+
+// The waiting between the tries of one surgery.
+class Retries {
+ public:
+  explicit Retries(const Patience& patience) : patience_(patience) {}
+  // Waits, where another try may do better; false: give up.
+  bool wait(const Error& error);
+
+ private:
+  bool wait_for_tracer(const Error& error);
+
+  const Patience& patience_;
+  std::chrono::steady_clock::time_point began_{};
+  unsigned tries_ = 0;
+  unsigned late_ = 0;
+  bool told_ = false;
+};
+
 template <typename T, typename Work>
-Result<T> patiently(Work&& work) {
-  constexpr int tries = 6;
-  for (int attempt = 1;; ++attempt) {
+Result<T> patiently(const Patience& patience, Work&& work) {
+  Retries retries(patience);
+  while (true) {
     Result<T> result = work();
-    if (result || result.error().system_errno != ETIMEDOUT || attempt == tries) return result;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (result || !retries.wait(result.error())) return result;
   }
 }
 
-inline Result<SurgeryReport> apply_patiently(const Process& process,
-                                             std::span<const Patch> patches) {
-  return patiently<SurgeryReport>([&] { return apply_patches(process, patches); });
+// Waits until no tracer holds the process; the error of one that stays.
+Status wait_until_free(const Process& process, const Patience& patience);
+
+inline Result<SurgeryReport> apply_patiently(const Process& process, std::span<const Patch> patches,
+                                             const Patience& patience = {}) {
+  return patiently<SurgeryReport>(patience, [&] { return apply_patches(process, patches); });
 }
 
 }  // namespace jitscope

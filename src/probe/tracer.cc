@@ -9,34 +9,32 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "base/clock.h"
 #include "probe/body_tracker.h"
+#include "probe/breakpoints.h"
 #include "probe/code_range.h"
 #include "probe/eligibility.h"
+#include "probe/foreign_jump.h"
 #include "probe/inplace.h"
+#include "probe/never_compiled.h"
 #include "probe/register_slots.h"
+#include "probe/trace_site.h"
 #include "probe/trampolines.h"
+#include "probe/undo.h"
 #include "probe_shared.h"
 
 namespace jitscope {
 namespace {
 
-constexpr size_t breakpoint_registers = 4;
-
-struct SiteState {
-  uint32_t id = 0;
-  size_t method = 0;
-  CodeBody body;
-  Backend backend = Backend::trampoline;
-  bool placed = false;
-  bool active = false;
-  std::string reason;
-  uint64_t since_ns = 0;
-  uint64_t until_ns = 0;
-};
+// How long another tracer of the target is waited for. While a trace runs, calls come, and what
+// could not be placed is tried again soon; when it ends, giving up would leave jumps in the target.
+constexpr std::chrono::milliseconds patience_at_start{3000};
+constexpr std::chrono::milliseconds patience_between{100};
+constexpr std::chrono::milliseconds patience_at_end{10'000};
+constexpr unsigned most_held_looks = 10;  // soon after each other, then at the usual pace
 
 class LiveTracer final : public Tracer {
  public:
@@ -60,21 +58,25 @@ class LiveTracer final : public Tracer {
   [[nodiscard]] const Snapshot& snapshot() const override { return tracker_.snapshot(); }
   Result<bool> step(std::chrono::milliseconds wait,
                     const std::function<void(const TracedCall&)>& on_call) override;
-  Result<TraceReport> finish(const std::function<void(const TracedCall&)>& on_call) override;
+  TraceReport finish(const std::function<void(const TracedCall&)>& on_call) override;
 
  private:
   Status choose_backend();
   Status refuse_too_many_breakpoints(const BodyTracker::Change& change) const;
   Status take(BodyTracker::Change change);
   Status place_appeared(std::vector<BodyTracker::Found> appeared);
-  Status place(std::vector<SiteState*> sites, Backend backend);
+  Status place(std::vector<TraceSite*> sites, Backend backend);
   Result<std::vector<SiteOutcome>> place_by(Backend backend, std::span<const SiteRequest> requests);
-  Result<std::vector<SiteOutcome>> place_breakpoints(std::span<const SiteRequest> requests);
   void retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone);
   [[nodiscard]] size_t active_breakpoints() const;
+  void add_note(std::string text);
   [[nodiscard]] bool target_gone();
   Result<size_t> poll_events(std::chrono::milliseconds wait,
                              const std::function<void(const TracedCall&)>& on_call);
+  void be_patient(std::chrono::milliseconds for_tracer, const std::function<bool()>& hurry);
+  void withdraw(TraceReport& report);
+  void end_session(const std::function<void(const TracedCall&)>& on_call);
+  [[nodiscard]] std::vector<Pattern> unmatched_patterns() const;
   MethodReport report_method(size_t method) const;
 
   const Process& process_;
@@ -88,8 +90,10 @@ class LiveTracer final : public Tracer {
   Backend backend_ = Backend::trampoline;
   bool automatic_ = true;
   TraceStart start_;
-  std::deque<SiteState> sites_;
+  std::deque<TraceSite> sites_;
   uint64_t last_identity_check_ns_ = 0;
+  unsigned held_looks_ = 0;
+  bool asked_again_ = false;
   bool gone_ = false;
   bool finished_ = false;
 };
@@ -126,9 +130,11 @@ Status LiveTracer::refuse_too_many_breakpoints(const BodyTracker::Change& change
 }
 
 Status LiveTracer::begin() {
+  be_patient(patience_at_start, options_.stop_asked);
   JITSCOPE_TRY(choose_backend());
   JITSCOPE_TRY(tracker_.start(start_.notes));
   JITSCOPE_ASSIGN(BodyTracker::Change change, tracker_.look());
+  if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_));
   JITSCOPE_TRY(refuse_too_many_breakpoints(change));
   BpfSessionOptions session_options;
   session_options.events = options_.events;
@@ -139,9 +145,10 @@ Status LiveTracer::begin() {
   start_.methods = tracker_.methods().size();
   for (size_t i = 0; i < start_.methods; ++i) start_.bodies += tracker_.alive(i);
   std::map<std::string, size_t> reasons;
-  for (const SiteState& site : sites_) {
+  for (const TraceSite& site : sites_) {
     if (site.placed) {
       ++start_.sites;
+      ++start_.sites_by[site.backend];
     } else if (!site.reason.empty()) {
       ++reasons[site.reason];
     }
@@ -163,47 +170,17 @@ Status LiveTracer::begin() {
 }
 
 size_t LiveTracer::active_breakpoints() const {
-  return static_cast<size_t>(std::ranges::count_if(sites_, [](const SiteState& site) {
+  return static_cast<size_t>(std::ranges::count_if(sites_, [](const TraceSite& site) {
     return site.active && site.backend == Backend::breakpoint;
   }));
 }
 
-Result<std::vector<SiteOutcome>> LiveTracer::place_breakpoints(
-    std::span<const SiteRequest> requests) {
-  std::vector<SiteOutcome> outcomes(requests.size());
-  size_t used = active_breakpoints();
-  JITSCOPE_ASSIGN(const auto maps, process_.maps());
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const CodeBody& body = requests[i].body;
-    Bytes entry(16);
-    if (body.entry == 0 || !process_.memory().read(body.entry, entry)) entry.clear();
-    outcomes[i].reason = why_not(body, entry, Backend::breakpoint);
-    if (!outcomes[i].reason.empty()) continue;
-    if (used >= breakpoint_registers) {
-      outcomes[i].reason = "all 4 breakpoint registers of the CPU are in use";
-      continue;
-    }
-    HitCheck check = hit_check_of(body);
-    if (check.skip_if_jump) {
-      std::tie(check.jump_low, check.jump_high) =
-          code_range_around(body.entry, tracker_.snapshot(), maps);
-    }
-    Status status = session_->add_breakpoint(requests[i].id, body.entry, check);
-    if (status) {
-      outcomes[i].placed = true;
-      ++used;
-    } else if (status.error().kind == ErrorKind::not_permitted) {
-      return fail(std::move(status.error()));
-    } else {
-      outcomes[i].reason = to_string(status.error());
-    }
-  }
-  return outcomes;
-}
-
 Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
                                                       std::span<const SiteRequest> requests) {
-  if (backend == Backend::breakpoint) return place_breakpoints(requests);
+  if (backend == Backend::breakpoint) {
+    return place_breakpoints(process_, *session_, tracker_.snapshot(), requests,
+                             active_breakpoints());
+  }
   std::unordered_map<uint32_t, HitCheck> checks;
   for (const SiteRequest& request : requests) {
     checks.emplace(request.id, state_check_of(request.body));
@@ -220,9 +197,9 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
   return trampolines_.place(requests, ready);
 }
 
-Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
+Status LiveTracer::place(std::vector<TraceSite*> sites, Backend backend) {
   std::vector<SiteRequest> requests;
-  for (const SiteState* site : sites) requests.push_back({site->id, site->body, 0});
+  for (const TraceSite* site : sites) requests.push_back({site->id, site->body, 0});
   Result<std::vector<SiteOutcome>> placed = place_by(backend, requests);
   const bool no_image = !placed && backend == Backend::trampoline && !trampolines_.prepared();
   if (no_image && automatic_ && placed.error().kind == ErrorKind::not_possible &&
@@ -236,18 +213,20 @@ Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
   }
   if (!placed) {
     // Nothing was patched; while the trace runs these are tried again at the next regular look.
-    for (SiteState* site : sites) {
+    for (TraceSite* site : sites) {
       session_->remove(site->id);
       site->reason = to_string(placed.error());
       tracker_.offer_again(site->body);
     }
+    if (is_held(placed.error()) && held_looks_++ < most_held_looks) tracker_.look_soon();
     return fail(std::move(placed.error()));
   }
+  held_looks_ = 0;
   const std::vector<SiteOutcome>& outcomes = *placed;
   const uint64_t now = monotonic_ns();
-  std::vector<SiteState*> fall_back;
+  std::vector<TraceSite*> fall_back;
   for (size_t i = 0; i < sites.size(); ++i) {
-    SiteState& site = *sites[i];
+    TraceSite& site = *sites[i];
     site.backend = backend;
     site.placed = site.active = outcomes[i].placed;
     site.reason = outcomes[i].reason;
@@ -256,6 +235,7 @@ Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
       continue;
     }
     session_->remove(site.id);
+    if (site.not_before_ns == 0) site.not_before_ns = now;  // unseen from here on
     if (outcomes[i].retry) {
       tracker_.retry(site.body);
     } else if (automatic_ && backend == Backend::trampoline && site.body.not_probeable.empty()) {
@@ -263,10 +243,13 @@ Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
     }
   }
   if (fall_back.empty()) return {};
-  std::map<SiteState*, std::string> first_reason;
-  for (SiteState* site : fall_back) first_reason[site] = site->reason;
+  std::map<TraceSite*, std::string> first_reason;
+  for (TraceSite* site : fall_back) first_reason[site] = site->reason;
   JITSCOPE_TRY(place(fall_back, Backend::breakpoint));
-  for (SiteState* site : fall_back) {
+  for (TraceSite* site : fall_back) {
+    if (site->placed && leads_into_live_image(process_, site->body.entry)) {
+      add_note("another jitscope has jumps at these entries: they are counted by breakpoints");
+    }
     if (!site->placed && site->reason != first_reason[site]) {
       site->reason = fmt::format("{}; {}", first_reason[site], site->reason);
     }
@@ -276,7 +259,7 @@ Status LiveTracer::place(std::vector<SiteState*> sites, Backend backend) {
 
 void LiveTracer::retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone) {
   const uint64_t now = monotonic_ns();
-  for (SiteState& site : sites_) {
+  for (TraceSite& site : sites_) {
     if (!site.active) continue;
     const std::pair key{site.body.address, site.body.version};
     if (std::ranges::find(gone, key) == gone.end()) continue;
@@ -299,11 +282,11 @@ Status LiveTracer::take(BodyTracker::Change change) {
 }
 
 Status LiveTracer::place_appeared(std::vector<BodyTracker::Found> appeared) {
-  std::vector<SiteState*> fresh;
+  std::vector<TraceSite*> fresh;
   for (BodyTracker::Found& found : appeared) {
-    SiteState* site = nullptr;
+    TraceSite* site = nullptr;
     // A body that could not be placed before comes again: it keeps its number.
-    for (SiteState& known : sites_) {
+    for (TraceSite& known : sites_) {
       if (!known.placed && known.body.address == found.body.address &&
           known.body.version == found.body.version) {
         site = &known;
@@ -312,6 +295,7 @@ Status LiveTracer::place_appeared(std::vector<BodyTracker::Found> appeared) {
     if (site == nullptr) {
       site = &sites_.emplace_back();
       site->id = static_cast<uint32_t>(sites_.size() - 1);
+      site->not_before_ns = found.not_before_ns;
     }
     site->method = found.method;
     site->body = std::move(found.body);
@@ -319,6 +303,12 @@ Status LiveTracer::place_appeared(std::vector<BodyTracker::Found> appeared) {
   }
   if (fresh.empty()) return {};
   return place(std::move(fresh), backend_);
+}
+
+void LiveTracer::add_note(std::string text) {
+  if (std::ranges::find(start_.notes, text) == start_.notes.end()) {
+    start_.notes.push_back(std::move(text));
+  }
 }
 
 bool LiveTracer::target_gone() {
@@ -337,16 +327,19 @@ Result<size_t> LiveTracer::poll_events(std::chrono::milliseconds wait,
                                        const std::function<void(const TracedCall&)>& on_call) {
   return session_->poll(wait, [&](const CallEvent& event) {
     if (!on_call || event.call->site >= sites_.size()) return;
-    const SiteState& site = sites_[event.call->site];
+    const TraceSite& site = sites_[event.call->site];
     on_call({site.method, &site.body, event});
   });
 }
 
 Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
                               const std::function<void(const TracedCall&)>& on_call) {
-  JITSCOPE_TRY(poll_events(wait, on_call));
+  JITSCOPE_TRY(poll_events(std::min(wait, tracker_.longest_pause()), on_call));
   if (target_gone()) return false;
   if (!tracker_.due()) return true;
+  // Once more: a JVM that was just starting did not have its options yet.
+  if (sites_.empty() && !std::exchange(asked_again_, true)) JITSCOPE_TRY(check_compiles(process_));
+  be_patient(patience_between, options_.stop_asked);
   auto change = tracker_.look();
   Status status = change ? take(std::move(*change)) : Status(fail(std::move(change.error())));
   if (!status) {
@@ -357,8 +350,10 @@ Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
       gone_ = true;
       return false;
     }
-    const std::string text = to_string(status.error());
-    if (std::ranges::find(start_.notes, text) == start_.notes.end()) start_.notes.push_back(text);
+    // That the process was held is of interest only for bodies that could not be placed, and these
+    // have it as their reason.
+    if (is_held(status.error())) return true;
+    add_note(to_string(status.error()));
   }
   return true;
 }
@@ -368,27 +363,10 @@ MethodReport LiveTracer::report_method(size_t method) const {
   report.method = tracker_.methods().display(method);
   report.raw = tracker_.methods().name(method).raw;
   bool v8_stack = false;
-  for (const SiteState& site : sites_) {
+  for (const TraceSite& site : sites_) {
     if (site.method != method) continue;
-    SiteReport each;
-    each.address = site.body.entry;
-    each.tier = site.body.tier;
-    each.backend = site.backend;
-    each.placed = site.placed;
-    each.reason = site.reason;
-    each.since_ns = site.since_ns;
-    each.until_ns = site.until_ns;
-    if (site.placed) {
-      each.counts = session_->counts(site.id);
-      if (report.since_ns == 0 || site.since_ns < report.since_ns) report.since_ns = site.since_ns;
-      if (site.active) ++report.bodies_probed;
-    }
-    report.calls += each.counts.calls;
-    report.lost += each.counts.lost;
-    report.stale += each.counts.stale;
-    report.redispatched += each.counts.redispatched;
+    add_site(report, site, site.placed ? session_->counts(site.id) : SiteCounts{});
     v8_stack |= site.body.convention == CallConvention::v8_x86_64;
-    report.sites.push_back(std::move(each));
   }
   report.bodies_alive = tracker_.alive(method);
   report.interpreted_only = report.bodies_alive == 0 && source_.knows_loaded_methods();
@@ -399,47 +377,83 @@ MethodReport LiveTracer::report_method(size_t method) const {
   return report;
 }
 
-Result<TraceReport> LiveTracer::finish(const std::function<void(const TracedCall&)>& on_call) {
+std::vector<Pattern> LiveTracer::unmatched_patterns() const {
+  auto patterns = parse_patterns(options_.patterns);
+  if (!patterns) return {};
+  std::erase_if(*patterns, [&](const Pattern& pattern) {
+    for (size_t i = 0; i < methods().size(); ++i) {
+      if (pattern.matches(methods().name(i))) return true;
+    }
+    return false;
+  });
+  return std::move(*patterns);
+}
+
+void LiveTracer::be_patient(std::chrono::milliseconds for_tracer,
+                            const std::function<bool()>& hurry) {
+  const Patience patience{for_tracer, hurry, options_.on_wait};
+  trampolines_.set_patience(patience);
+  inplace_.set_patience(patience);
+}
+
+void LiveTracer::withdraw(TraceReport& report) {
+  report.left_because.reset();
+  auto count = trampolines_.withdraw();
+  if (count) {
+    report.entries_restored = *count;
+  } else if (count.error().kind == ErrorKind::target_gone || target_gone()) {
+    report.target_gone = true;
+  } else {
+    report.left_because = std::move(count.error());
+    report.entries_left = trampolines_.jumps().size();
+  }
+}
+
+void LiveTracer::end_session(const std::function<void(const TracedCall&)>& on_call) {
+  (void)poll_events(std::chrono::milliseconds(0), on_call);
+  for (const TraceSite& site : sites_) session_->remove(site.id);
+  (void)poll_events(std::chrono::milliseconds(0), on_call);
+}
+
+TraceReport LiveTracer::finish(const std::function<void(const TracedCall&)>& on_call) {
   finished_ = true;
   TraceReport report;
+  last_identity_check_ns_ = 0;
   report.target_gone = target_gone();
   if (!report.target_gone) {
     // Who is alive at the end; nothing is placed any more.
     if (auto change = tracker_.look(); change) retire(change->gone);
   }
-  Status restored;
-  if (!report.target_gone && trampolines_.prepared()) {
-    auto count = trampolines_.withdraw();
-    if (count) {
-      report.entries_restored = *count;
-    } else if (target_gone() || count.error().kind == ErrorKind::target_gone) {
-      report.target_gone = true;
-    } else {
-      restored = fail(std::move(count.error()));
-    }
-  }
+  const bool jumps = trampolines_.prepared() && !report.target_gone;
+  be_patient(patience_between, options_.leave_asked);
+  if (jumps) withdraw(report);
   if (session_) {
-    (void)poll_events(std::chrono::milliseconds(0), on_call);
-    for (const SiteState& site : sites_) session_->remove(site.id);
-    (void)poll_events(std::chrono::milliseconds(0), on_call);
+    end_session(on_call);
     for (size_t i = 0; i < tracker_.methods().size(); ++i) {
       report.methods.push_back(report_method(i));
     }
   }
+  // Nothing is counted any more: the longer wait for another tracer changes no figure.
+  if (report.left_because && is_held(*report.left_because)) {
+    be_patient(patience_at_end, options_.leave_asked);
+    withdraw(report);
+  }
   // An image whose jumps could not be taken back keeps its file: undo and other tools need it.
-  if (restored && trampolines_.prepared()) trampolines_.unlink_file();
+  if (trampolines_.prepared() && !report.left_because) trampolines_.unlink_file();
   report.stopped = trampolines_.stopped() + inplace_.stopped();
   report.longest_stop = std::max(trampolines_.longest_stop(), inplace_.stopped());
-  for (const std::string& note : start_.notes) report.notes.push_back(note);
+  for (const std::string& note : start_.notes) {
+    // What matched nothing at the start may have matched since.
+    if (std::ranges::find(methods().unmatched(), note) != methods().unmatched().end()) continue;
+    report.notes.push_back(note);
+  }
+  for (const Pattern& pattern : unmatched_patterns()) {
+    report.notes.push_back(fmt::format("no method matched '{}'", pattern.text()));
+  }
   if (tracker_.methods().full()) {
     report.notes.push_back(fmt::format(
         "more methods matched while tracing than --max {} allows: those are not counted",
         options_.max_methods));
-  }
-  if (!restored) {
-    report.notes.push_back(
-        fmt::format("entries were not put back: {}", to_string(restored.error())));
-    return fail(std::move(restored.error()));
   }
   return report;
 }
@@ -451,7 +465,14 @@ Result<std::unique_ptr<Tracer>> Tracer::start(const Process& process, CodeSource
   JITSCOPE_ASSIGN(auto patterns, parse_patterns(options.patterns));
   auto tracer = std::make_unique<LiveTracer>(process, source, options,
                                              MethodSet(std::move(patterns), options.max_methods));
-  JITSCOPE_TRY(tracer->begin());
+  if (Status begun = tracer->begin(); !begun) {
+    const TraceReport report = tracer->finish({});
+    if (report.left_because) {
+      if (!begun.error().hint.empty()) begun.error().hint += "; ";
+      begun.error().hint += left_text(report.entries_left, process.pid());
+    }
+    return fail(std::move(begun.error()));
+  }
   return tracer;
 }
 

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,12 @@ struct TraceOptions {
   bool events = true;              // false: only count
   bool stacks = false;
   size_t max_methods = 100;
+  // Both may be empty. The first ends waits for another tracer while sites are placed, the second
+  // also those while they are taken away.
+  std::function<bool()> stop_asked;
+  std::function<bool()> leave_asked;
+  // Another tracer is waited for.
+  std::function<void(const Error& why)> on_wait;
 };
 
 // A site as the summary shows it.
@@ -43,6 +50,8 @@ struct SiteReport {
   std::string reason;     // why not placed
   uint64_t since_ns = 0;  // CLOCK_MONOTONIC: watched from here on
   uint64_t until_ns = 0;  // 0: to the end
+  // How long before since_ns it may have run already; 0: it was there when the trace began.
+  uint64_t unseen_ns = 0;
   SiteCounts counts;
 };
 
@@ -53,7 +62,8 @@ struct MethodReport {
   uint64_t lost = 0;
   uint64_t stale = 0;
   uint64_t redispatched = 0;
-  uint64_t since_ns = 0;  // when the first of its sites was in place; 0: none ever was
+  uint64_t since_ns = 0;   // when the first of its sites was in place; 0: none ever was
+  uint64_t unseen_ns = 0;  // of all its sites together
   std::vector<SiteReport> sites;
   uint64_t bodies_alive = 0;   // entered by calls, at the end
   uint64_t bodies_probed = 0;  // of those
@@ -66,6 +76,9 @@ struct TraceReport {
   std::chrono::nanoseconds stopped{0};  // all stops together
   std::chrono::nanoseconds longest_stop{0};
   size_t entries_restored = 0;
+  // Jumps that could not be taken back (the target runs on with them), and why.
+  size_t entries_left = 0;
+  std::optional<Error> left_because;
   bool target_gone = false;
   std::vector<std::string> notes;
 };
@@ -81,6 +94,7 @@ struct TraceStart {
   size_t methods = 0;
   size_t bodies = 0;  // alive, entered by calls
   size_t sites = 0;   // placed
+  std::map<Backend, size_t> sites_by;
   Backend backend = Backend::trampoline;
   std::string backend_reason;      // why this backend, for auto
   std::vector<std::string> notes;  // unmatched patterns, refused sites, ...
@@ -99,8 +113,9 @@ class Tracer {
   // Waits at most `wait` for events. False when the target is gone.
   virtual Result<bool> step(std::chrono::milliseconds wait,
                             const std::function<void(const TracedCall&)>& on_call) = 0;
-  // Takes all sites away, hands the remaining events over, and sums up. Once.
-  virtual Result<TraceReport> finish(const std::function<void(const TracedCall&)>& on_call) = 0;
+  // Takes all sites away, hands the remaining events over, and sums up. Once. What was counted is
+  // in the report whatever happens to the sites.
+  virtual TraceReport finish(const std::function<void(const TracedCall&)>& on_call) = 0;
 
   // The bodies and mappings known now, for naming stacks.
   [[nodiscard]] virtual const Snapshot& snapshot() const = 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <unordered_set>
 
 #include "image/relocate.h"
@@ -61,7 +62,7 @@ Status Trampolines::map_image(uint64_t address) {
     // Tells `expose --undo` that a living jitscope works with the image, before it can be seen.
     ::flock(image.fd(), LOCK_EX | LOCK_NB);
     auto report = patiently<StopReport>(
-        [&] { return map_file(process_, home_.path_in_target, address, image.mapped_length()); });
+        patience_, [&] { return map_file(process_, home_.path_in_target, address, image.mapped_length()); });
     if (!report) return fail(std::move(report.error()));
     account(*report);
     image_ = std::move(image);
@@ -91,21 +92,25 @@ Status Trampolines::map_image(uint64_t address) {
 
 Status Trampolines::prepare(uint64_t low, uint64_t high) {
   if (image_) return {};
-  JITSCOPE_ASSIGN(const auto maps, process_.maps());
   const uint64_t length = live_image_length(image_sites, image_text_pages);
-  const uint64_t address = find_gap_near(maps, low, high, length);
-  if (address == 0) {
-    return fail(ErrorKind::not_possible, "no free address range within 2 GB of the code",
-                fmt::format("{:#x}-{:#x}", low, high), "use --backend breakpoint");
-  }
-  Status mapped = map_image(address);
-  if (!mapped) {
+  // Another jitscope, or the target itself, may take the same gap first.
+  constexpr int tries = 8;
+  for (int attempt = 1;; ++attempt) {
+    JITSCOPE_ASSIGN(const auto maps, process_.maps());
+    const uint64_t address = find_gap_near(maps, low, high, length);
+    if (address == 0) {
+      return fail(ErrorKind::not_possible, "no free address range within 2 GB of the code",
+                  fmt::format("{:#x}-{:#x}", low, high), "use --backend breakpoint");
+    }
+    Status mapped = map_image(address);
+    if (mapped) {
+      base_ = address;
+      return {};
+    }
     unlink_file();
     image_.reset();
-    return mapped;
+    if (mapped.error().system_errno != EEXIST || attempt == tries) return mapped;
   }
-  base_ = address;
-  return {};
 }
 
 Status Trampolines::verify_in_target(uint64_t offset, std::span<const std::byte> code) {
@@ -156,6 +161,8 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
   }
   if (candidates.size() > room) candidates.resize(room);
   if (candidates.empty()) return outcomes;
+  // Not a page of the image for each try while a debugger is attached.
+  JITSCOPE_TRY(wait_until_free(process_, patience_));
   JITSCOPE_ASSIGN(const uint64_t batch, image_->begin_batch(candidates.size() * slot_bytes));
   Bytes text(candidates.size() * slot_bytes, std::byte{0xcc});
   uint64_t offset = batch;
@@ -213,7 +220,7 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
   if (patches.empty()) return outcomes;
   JITSCOPE_TRY(image_->add_symbols(symbols));
   if (ready) JITSCOPE_TRY(ready(home_.path_here, slots));
-  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patiently(process_, patches));
+  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patiently(process_, patches, patience_));
   account(report.stop);
   for (size_t i = 0; i < patches.size(); ++i) {
     const SiteRequest& request = requests[patched[i]->request];
@@ -282,7 +289,7 @@ Result<size_t> Trampolines::withdraw(std::span<const uint32_t> ids) {
     patches.push_back(std::move(patch));
   }
   if (patches.empty()) return 0;
-  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patiently(process_, patches));
+  JITSCOPE_ASSIGN(const SurgeryReport report, apply_patiently(process_, patches, patience_));
   account(report.stop);
   size_t restored = 0;
   for (const PatchOutcome outcome : report.outcomes) {

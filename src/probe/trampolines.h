@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "image/live_image.h"
 #include "probe/image_home.h"
+#include "probe/patience.h"
 #include "probe/site.h"
 #include "process/process.h"
 
@@ -25,6 +26,9 @@ namespace jitscope {
 class Trampolines {
  public:
   explicit Trampolines(const Process& process) : process_(process) {}
+
+  // How long to wait where another tracer holds the process; from now on.
+  void set_patience(Patience patience) { patience_ = std::move(patience); }
 
   // Where the slots' probe instructions lie, for the caller to register uprobes on: all or none.
   using SlotsReady = std::function<Status(const std::string& file, std::span<const ReadySlot>)>;
@@ -46,7 +50,7 @@ class Trampolines {
   Result<std::vector<uint64_t>> add_common_points(std::span<const CommonPoint> points);
 
   // Puts back the entries of these sites (all when `ids` is empty) where our jump still lies. The
-  // slots stay. How many entries were put back.
+  // slots stay. How many entries were put back. After an error nothing has changed.
   Result<size_t> withdraw(std::span<const uint32_t> ids = {});
 
   // After withdraw(): takes the file's name away (the mapping stays in the target).
@@ -68,6 +72,7 @@ class Trampolines {
   Status verify_in_target(uint64_t offset, std::span<const std::byte> code);
 
   const Process& process_;
+  Patience patience_;
   ImageHome home_;
   std::optional<LiveImage> image_;
   uint64_t base_ = 0;

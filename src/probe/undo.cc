@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/plural.h"
 #include "base/unique_fd.h"
 #include "image/live_image.h"
 #include "image/relocate.h"
@@ -86,6 +87,16 @@ void drop_overlaps(std::vector<Patch>& patches, size_t& not_ours) {
 }
 
 }  // namespace
+
+std::string undo_command(pid_t pid) {
+  return fmt::format("jitscope expose --undo -p {}", pid);
+}
+
+std::string left_text(size_t entries, pid_t pid) {
+  const std::string_view them = entries == 1 ? "it" : "them";
+  return fmt::format("{} left in the target, which runs on with {}; take {} back with: {}",
+                     plural(entries, "jump is", "jumps are"), them, them, undo_command(pid));
+}
 
 Result<UndoReport> undo_all(const Process& process, bool even_in_use) {
   UndoReport report;

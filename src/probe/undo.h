@@ -27,4 +27,8 @@ struct UndoReport {
 // `even_in_use`.
 Result<UndoReport> undo_all(const Process& process, bool even_in_use = false);
 
+// The command line for it, and what is said where a command ends and leaves jumps in a target.
+[[nodiscard]] std::string undo_command(pid_t pid);
+[[nodiscard]] std::string left_text(size_t entries, pid_t pid);
+
 }  // namespace jitscope

@@ -112,6 +112,7 @@ std::string coverage_json(const MethodReport& method) {
   JsonObject coverage("");
   coverage.number("bodies_alive", method.bodies_alive)
       .number("bodies_probed", method.bodies_probed)
+      .number("unseen_ns", method.unseen_ns)
       .boolean("interpreted_only", method.interpreted_only)
       .number("redispatched", method.redispatched)
       .number("stale", method.stale)
@@ -124,15 +125,28 @@ std::string coverage_json(const MethodReport& method) {
   return coverage.str();
 }
 
+// Calls that a new body may have had before it was found.
+std::string unseen_text(const SiteReport& site) {
+  if (site.unseen_ns == 0) return {};
+  return fmt::format("; unseen for up to {} before",
+                     duration_text(std::chrono::nanoseconds(site.unseen_ns)));
+}
+
+std::string unseen_total(const MethodReport& method) {
+  if (method.unseen_ns == 0) return {};
+  return fmt::format(", new ones unseen for up to {} in all",
+                     duration_text(std::chrono::nanoseconds(method.unseen_ns)));
+}
+
 void append_sites_text(std::string& out, const MethodReport& method) {
   const uint64_t now = monotonic_ns();
   for (const SiteReport& site : method.sites) {
     if (!site.placed) continue;
-    fmt::format_to(std::back_inserter(out), "    {:#x}  {:<11} {:<10} {} calls, watched {}{}\n",
+    fmt::format_to(std::back_inserter(out), "    {:#x}  {:<11} {:<10} {} calls, watched {}{}{}\n",
                    site.address, to_string(site.tier), to_string(site.backend), site.counts.calls,
                    duration_text(std::chrono::nanoseconds(
                        (site.until_ns != 0 ? site.until_ns : now) - site.since_ns)),
-                   site.until_ns != 0 ? ", then freed or replaced" : "");
+                   site.until_ns != 0 ? ", then freed or replaced" : "", unseen_text(site));
   }
   std::map<std::string, uint64_t> refused;
   for (const SiteReport& site : method.sites) {
@@ -212,12 +226,28 @@ void append_call_json(std::string& out, const CallLine& line) {
   out += "}\n";
 }
 
+std::string backends_text(const TraceStart& start) {
+  if (start.sites_by.empty()) return fmt::format(" by {}", to_string(start.backend));
+  if (start.sites_by.size() == 1) {
+    return fmt::format(" by {}", to_string(start.sites_by.begin()->first));
+  }
+  std::string out;
+  for (const auto& [backend, sites] : start.sites_by) {
+    fmt::format_to(std::back_inserter(out), "{}{} by {}", out.empty() ? ": " : ", ", sites,
+                   to_string(backend));
+  }
+  return out;
+}
+
 std::string started_json(const TraceStart& start) {
+  JsonObject sites_by("");
+  for (const auto& [backend, sites] : start.sites_by) sites_by.number(to_string(backend), sites);
   JsonObject line("started");
   line.number("methods", start.methods)
       .number("bodies", start.bodies)
       .number("sites", start.sites)
       .text("backend", to_string(start.backend))
+      .raw("sites_by", sites_by.str())
       .raw("stopped_us", fmt::format("{:.1f}", microseconds(start.stopped)))
       .raw("notes", json_array(start.notes, json_string));
   return line.str() + "\n";
@@ -234,8 +264,8 @@ std::string summary_text(const TraceReport& report) {
           std::back_inserter(out), "    no compiled body at the end{}\n",
           method.interpreted_only ? ": the method is interpreted only (or inlined)" : "");
     } else {
-      fmt::format_to(std::back_inserter(out), "    coverage: {} of {} compiled bodies probed\n",
-                     method.bodies_probed, method.bodies_alive);
+      fmt::format_to(std::back_inserter(out), "    coverage: {} of {} compiled bodies probed{}\n",
+                     method.bodies_probed, method.bodies_alive, unseen_total(method));
     }
     if (method.redispatched != 0) {
       fmt::format_to(std::back_inserter(out),
@@ -282,7 +312,8 @@ std::string summary_json(const TraceReport& report) {
                                        .text("backend", to_string(site->backend))
                                        .number("calls", site->counts.calls)
                                        .number("since_ns", site->since_ns)
-                                       .number("until_ns", site->until_ns);
+                                       .number("until_ns", site->until_ns)
+                                       .number("unseen_ns", site->unseen_ns);
                                    return each.str();
                                  }))
         .raw("coverage", coverage_json(method));

@@ -24,6 +24,8 @@ struct CallLine {
 void append_call_text(std::string& out, const CallLine& line);
 void append_call_json(std::string& out, const CallLine& line);
 
+// " by trampoline", or ": 2 by trampoline, 1 by breakpoint" where single bodies fell back.
+[[nodiscard]] std::string backends_text(const TraceStart& start);
 [[nodiscard]] std::string started_json(const TraceStart& start);
 [[nodiscard]] std::string summary_text(const TraceReport& report);
 [[nodiscard]] std::string summary_json(const TraceReport& report);  // one line a method

@@ -3,8 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include <fstream>
+
+#include "base/clock.h"
 #include "tests/unit/probe/fake_source.h"
 #include "tests/unit/process/target_program.h"
 
@@ -19,6 +23,30 @@ using testing::HasSubstr;
 
 const auto watched = method_name("T", "watched");
 const auto other = method_name("U", "other");
+
+}  // namespace
+
+namespace test {
+class ScratchFile {
+ public:
+  ScratchFile() {
+    std::string pattern = ::testing::TempDir() + "map_XXXXXX";
+    const int fd = ::mkstemp(pattern.data());
+    if (fd >= 0) ::close(fd);
+    path_ = pattern;
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  ~ScratchFile() { ::unlink(path_.c_str()); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void append(std::string_view text) const { std::ofstream(path_, std::ios::app) << text; }
+
+ private:
+  std::string path_;
+};
+}  // namespace test
+
+namespace {
 
 class BodyTrackerTest : public testing::Test {
  protected:
@@ -68,6 +96,42 @@ TEST_F(BodyTrackerTest, ABodyIsReportedOnceAndOnceAsGone) {
   EXPECT_EQ(tracker_->alive(0), 1U);
   EXPECT_THAT(look(), ElementsAre());
   EXPECT_THAT(gone_, ElementsAre());
+}
+
+TEST_F(BodyTrackerTest, ABodyIsNotOlderThanTheLastLookWithoutIt) {
+  start();
+  const auto first = tracker_->look();
+  ASSERT_TRUE(first);
+  ASSERT_EQ(first->appeared.size(), 1U);
+  EXPECT_EQ(first->appeared[0].not_before_ns, 0U);
+  const uint64_t before = monotonic_ns();
+  ASSERT_TRUE(tracker_->look());
+  const uint64_t after = monotonic_ns();
+  source_.bodies.push_back(code_body(0x3000, watched, 2));
+  const auto later = tracker_->look();
+  ASSERT_TRUE(later);
+  ASSERT_EQ(later->appeared.size(), 1U);
+  EXPECT_GE(later->appeared[0].not_before_ns, before);
+  EXPECT_LE(later->appeared[0].not_before_ns, after);
+}
+
+TEST_F(BodyTrackerTest, AWriteToTheMapAsksForALook) {
+  const test::ScratchFile map;
+  source_.map = map.path();
+  start();
+  look();
+  EXPECT_TRUE(notes_.empty());
+  EXPECT_FALSE(tracker_->due());
+  map.append("1000 10 f\n");
+  // At once: long before the clock would ask.
+  EXPECT_TRUE(eventually([&] { return tracker_->due(); }));
+  const uint64_t quiet = monotonic_ns();
+  source_.bodies.push_back(code_body(0x3000, watched, 2));
+  const auto change = tracker_->look();
+  ASSERT_TRUE(change);
+  ASSERT_EQ(change->appeared.size(), 1U);
+  EXPECT_GT(change->appeared[0].not_before_ns, 0U);
+  EXPECT_LE(change->appeared[0].not_before_ns, quiet);
 }
 
 TEST_F(BodyTrackerTest, TheFirstLookUsesTheFirstReading) {

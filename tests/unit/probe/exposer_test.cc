@@ -23,6 +23,13 @@ namespace {
 
 using testing::HasSubstr;
 
+ExposeOptions options_for(std::vector<std::string> patterns, size_t most = 100) {
+  ExposeOptions options;
+  options.patterns = std::move(patterns);
+  options.max_methods = most;
+  return options;
+}
+
 class ExposerTest : public test::LiveTargetTest {
  protected:
   void SetUp() override {
@@ -31,7 +38,7 @@ class ExposerTest : public test::LiveTargetTest {
     source_.bodies = {body(0, "first"), body(1, "first", 2), body(2, "second")};
   }
   std::unique_ptr<Exposer> expose(std::vector<std::string> patterns = {"T.first", "T.second"}) {
-    auto exposer = Exposer::start(*process_, source_, {std::move(patterns), 100});
+    auto exposer = Exposer::start(*process_, source_, options_for(std::move(patterns)));
     EXPECT_TRUE(exposer) << to_string(exposer.error());
     return exposer ? std::move(*exposer) : nullptr;
   }
@@ -127,20 +134,72 @@ TEST_F(ExposerTest, BodiesThatGoAreCountedOutAndOthersSayWhyNot) {
   EXPECT_EQ(exposer->exposed()[0].reasons.size(), 1U);
 }
 
-TEST_F(ExposerTest, AMethodThatAppearsLaterIsNotedOnly) {
+TEST_F(ExposerTest, AMethodThatAppearsLaterIsExposedToo) {
   auto exposer = expose({"T.*"});
   ASSERT_TRUE(exposer);
+  const auto before = exposer->exposed();
   source_.bodies.push_back(body(7, "third"));
+  EXPECT_TRUE(eventually([&] { return exposer->step().value_or(false) && is_jump(7); }));
+  EXPECT_EQ(exposer->methods(), 3U);
+  const auto after = exposer->exposed();
+  ASSERT_EQ(after.size(), 3U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(after[i].symbol, before[i].symbol);
+    EXPECT_EQ(after[i].offset, before[i].offset);
+  }
+  EXPECT_EQ(after[2].symbol, "T.third");
+  EXPECT_EQ(after[2].sites, 1U);
+  EXPECT_THAT(exposer->notes(), testing::IsEmpty());
+  // A tool that is started now finds all three.
+  auto image = ElfImage::open(after[0].file, {});
+  ASSERT_TRUE(image) << to_string(image.error());
+  for (const ExposedMethod& method : after) {
+    const auto address = (*image)->address_of_offset(method.offset);
+    ASSERT_TRUE(address);
+    const auto hit = (*image)->symbol_at(*address);
+    ASSERT_TRUE(hit);
+    EXPECT_EQ(hit->raw, method.symbol);
+  }
+  auto counting = session();
+  ASSERT_TRUE(counting);
+  ASSERT_TRUE(counting->add_uprobe(0, after[2].file, after[2].offset, {}));
+  EXPECT_EQ(target_->call(entry(7), 30), 30U);
+  EXPECT_EQ(counting->counts(0).calls, 30U);
+  EXPECT_EQ(exposer->finish().value_or(99), 4U);
+  EXPECT_TRUE(untouched());
+}
+
+TEST_F(ExposerTest, AnOverloadThatAppearsLaterLeavesTheSymbolsAsTheyAre) {
+  source_.bodies = {test::code_body(entry(0), test::method_name("T", "f", "int"), 1, stride)};
+  auto exposer = expose({"T.f"});
+  ASSERT_TRUE(exposer);
+  const std::string first = exposer->exposed().at(0).symbol;
+  source_.bodies.push_back(
+      test::code_body(entry(1), test::method_name("T", "f", "long"), 1, stride));
+  EXPECT_TRUE(eventually([&] { return exposer->step().value_or(false) && is_jump(1); }));
+  const auto exposed = exposer->exposed();
+  ASSERT_EQ(exposed.size(), 2U);
+  EXPECT_EQ(exposed[0].symbol, first);
+  EXPECT_NE(exposed[1].symbol, first);
+  EXPECT_THAT(exposed[1].symbol, HasSubstr("long"));
+}
+
+TEST_F(ExposerTest, MoreMethodsThanAskedForAreNotedOnce) {
+  auto exposer = Exposer::start(*process_, source_, options_for({"T.*"}, 2));
+  ASSERT_TRUE(exposer) << to_string(exposer.error());
+  source_.bodies.push_back(body(7, "third"));
+  EXPECT_TRUE(eventually(
+      [&] { return (*exposer)->step().value_or(false) && !(*exposer)->notes().empty(); }));
+  const size_t reads = source_.reads;
   EXPECT_TRUE(
-      eventually([&] { return exposer->step().value_or(false) && !exposer->notes().empty(); }));
-  EXPECT_THAT(exposer->notes(), testing::Contains(HasSubstr("T.third")));
-  EXPECT_EQ(exposer->exposed().size(), 2U);
+      eventually([&] { return (*exposer)->step().value_or(false) && source_.reads > reads + 1; }));
+  EXPECT_THAT((*exposer)->notes(), testing::ElementsAre(HasSubstr("--max 2")));
   EXPECT_FALSE(is_jump(7));
 }
 
 TEST_F(ExposerTest, MovableCodeIsRefused) {
   source_.fixed = false;
-  const auto refused = Exposer::start(*process_, source_, {{"T.first"}, 100});
+  const auto refused = Exposer::start(*process_, source_, options_for({"T.first"}));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().what, HasSubstr("the test moves it"));
   EXPECT_TRUE(untouched());

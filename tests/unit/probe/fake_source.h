@@ -49,6 +49,7 @@ class FakeSource final : public CodeSource {
   std::vector<std::shared_ptr<const MethodName>> loaded;
   bool fixed = true;
   std::optional<Error> broken;
+  std::string map;  // a perf map to watch
   size_t reads = 0;
 
   Result<Snapshot> read() override {
@@ -62,6 +63,7 @@ class FakeSource final : public CodeSource {
   [[nodiscard]] bool knows_loaded_methods() const override { return !loaded.empty(); }
   [[nodiscard]] SourceKind kind() const override { return SourceKind::perf_map; }
   [[nodiscard]] std::string describe() const override { return "a test"; }
+  [[nodiscard]] std::string map_file() const override { return map; }
   [[nodiscard]] bool code_is_fixed() const override { return fixed; }
   [[nodiscard]] std::string movable_reason() const override {
     return fixed ? "" : "the test moves it";

@@ -4,7 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
+#include "probe/patience.h"
+#include "probe/undo.h"
 #include "probe_shared.h"
+#include "process/breakpoint_check.h"
+#include "process/thread_stop.h"
+#include "process/tracer.h"
 #include "tests/unit/probe/live_target.h"
 
 namespace jitscope {
@@ -38,9 +46,9 @@ class TracerTest : public test::LiveTargetTest {
     return alive.value_or(false);
   }
   TraceReport finish(Tracer& tracer) {
-    auto report = tracer.finish([&](const TracedCall& call) { take(call); });
-    EXPECT_TRUE(report) << to_string(report.error());
-    return report ? *report : TraceReport{};
+    TraceReport report = tracer.finish([&](const TracedCall& call) { take(call); });
+    EXPECT_FALSE(report.left_because) << to_string(*report.left_because);
+    return report;
   }
   void take(const TracedCall& call) {
     events_.push_back({call.method, call.body->entry});
@@ -54,6 +62,7 @@ class TracerTest : public test::LiveTargetTest {
 TEST_F(TracerTest, CountsAreExactByEveryBackend) {
   for (const Backend backend : {Backend::trampoline, Backend::breakpoint, Backend::inplace}) {
     SCOPED_TRACE(to_string(backend));
+    if (backend == Backend::breakpoint && !check_breakpoints_fire()) continue;
     make(16);
     source_.bodies = {body(0, "first"), body(1, "second"), body(2, "other")};
     events_.clear();
@@ -142,6 +151,7 @@ TEST_F(TracerTest, WhatATrampolineCannotDoABreakpointDoes) {
 }
 
 TEST_F(TracerTest, MovableCodeIsNotPatched) {
+  if (!check_breakpoints_fire()) GTEST_SKIP() << "no hardware breakpoints here";
   source_.fixed = false;
   auto tracer = start({});
   ASSERT_TRUE(tracer);
@@ -264,6 +274,98 @@ TEST_F(TracerTest, ABodyThatCannotBePatchedNowIsReportedWithItsReason) {
   EXPECT_EQ(report.methods.at(0).calls, 10U);
   EXPECT_EQ(report.methods.at(0).bodies_probed, 1U);
   EXPECT_TRUE(untouched());
+}
+
+TEST_F(TracerTest, WhatWasCountedIsReportedAlsoWhileAnotherTracerHoldsTheTarget) {
+  TraceOptions options;
+  options.leave_asked = [] { return true; };
+  auto tracer = start(options);
+  ASSERT_TRUE(tracer);
+  if (tracer->started().sites_by.size() != 1) GTEST_SKIP() << "this machine cannot place it";
+  EXPECT_EQ(target_->call(entry(0), 100), 100U);
+  std::atomic<bool> held = false;
+  std::atomic<bool> release = false;
+  std::thread other([&] {
+    as_tracer(process_->pid(), [&] {
+      const auto stop = ThreadStop::all(*process_, std::chrono::seconds(5));
+      held = stop.has_value();
+      while (stop && !release) std::this_thread::sleep_for(milliseconds(1));
+    });
+  });
+  EXPECT_TRUE(eventually([&] { return held.load(); }));
+  const TraceReport report = tracer->finish({});
+  release = true;
+  other.join();
+  EXPECT_EQ(report.methods.at(0).calls, 100U);
+  ASSERT_TRUE(report.left_because);
+  EXPECT_TRUE(is_held(*report.left_because));
+  EXPECT_EQ(report.entries_left, 2U);
+  EXPECT_TRUE(is_jump(0));
+  EXPECT_EQ(target_->call(entry(0), 10), 10U);
+  tracer.reset();
+  const auto undone = undo_all(*process_);
+  ASSERT_TRUE(undone);
+  EXPECT_EQ(undone->entries_restored, 2U);
+  EXPECT_TRUE(untouched());
+}
+
+// The second of two finds the first one's jump, and counts by a breakpoint; whoever ends first,
+// neither takes away what the other needs.
+TEST_F(TracerTest, TwoOnOneMethodCountAllInBothOrdersOfEnding) {
+  for (const bool first_ends_first : {true, false}) {
+    make(16);
+    source_.bodies = {body(0, "first")};
+    TraceOptions options;
+    options.patterns = {"T.first"};
+    auto first = start(options);
+    ASSERT_TRUE(first);
+    auto second = Tracer::start(*process_, source_, options);
+    if (!second) GTEST_SKIP() << "no hardware breakpoints here: " << to_string(second.error());
+    EXPECT_EQ((*second)->started().sites_by,
+              (std::map<Backend, size_t>{{Backend::breakpoint, 1}}));
+    EXPECT_EQ(target_->call(entry(0), 100), 100U);
+    Tracer& ends = first_ends_first ? *first : **second;
+    Tracer& goes_on = first_ends_first ? **second : *first;
+    EXPECT_EQ(finish(ends).methods.at(0).calls, 100U);
+    EXPECT_EQ(target_->call(entry(0), 50), 50U);
+    EXPECT_EQ(finish(goes_on).methods.at(0).calls, 150U);
+    EXPECT_TRUE(untouched());
+  }
+}
+
+TEST_F(TracerTest, AJumpThatLeadsElsewhereIsNoReasonForABreakpoint) {
+  write(0, std::array<unsigned char, 5>{0xe9, 0x10, 0, 0, 0});
+  TraceOptions options;
+  options.patterns = {"T.first"};
+  const auto refused = Tracer::start(*process_, source_, options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(to_string(refused.error()), HasSubstr("its entry is a jump"));
+}
+
+TEST_F(TracerTest, NewBodiesSayForHowLongTheyMayHaveRunUnseen) {
+  auto tracer = start({});
+  ASSERT_TRUE(tracer);
+  source_.bodies.push_back(body(5, "first", 2));
+  EXPECT_TRUE(eventually([&] { return step(*tracer) && is_jump(5); }));
+  const TraceReport report = finish(*tracer);
+  const MethodReport& first = report.methods.at(0);
+  ASSERT_EQ(first.sites.size(), 2U);
+  EXPECT_EQ(first.sites[0].unseen_ns, 0U);
+  EXPECT_GT(first.sites[1].unseen_ns, 0U);
+  EXPECT_EQ(first.unseen_ns, first.sites[1].unseen_ns);
+}
+
+TEST_F(TracerTest, APatternThatMatchesLaterIsNotSaidToMatchNothing) {
+  TraceOptions options;
+  options.patterns = {"T.first", "T.late", "T.never"};
+  auto tracer = start(options);
+  ASSERT_TRUE(tracer);
+  EXPECT_THAT(tracer->started().notes, Contains(HasSubstr("'T.late'")));
+  source_.bodies.push_back(body(5, "late"));
+  EXPECT_TRUE(eventually([&] { return step(*tracer) && is_jump(5); }));
+  const TraceReport report = finish(*tracer);
+  EXPECT_THAT(report.notes, testing::Not(Contains(HasSubstr("T.late"))));
+  EXPECT_THAT(report.notes, Contains("no method matched 'T.never'"));
 }
 
 }  // namespace

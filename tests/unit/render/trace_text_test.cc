@@ -158,6 +158,40 @@ TEST(CallJson, StackFramesNamedAndUnnamed) {
   EXPECT_EQ(call["stack_end"], "complete");
 }
 
+TEST(Start, SaysHowManyBodiesAreProbedByWhat) {
+  TraceStart start;
+  EXPECT_EQ(backends_text(start), " by trampoline");
+  start.sites_by = {{Backend::breakpoint, 1}};
+  EXPECT_EQ(backends_text(start), " by breakpoint");
+  start.sites_by = {{Backend::trampoline, 2}, {Backend::breakpoint, 1}};
+  EXPECT_EQ(backends_text(start), ": 2 by trampoline, 1 by breakpoint");
+  EXPECT_EQ(Json::parse(started_json(start))["sites_by"],
+            (Json{{"trampoline", 2}, {"breakpoint", 1}}));
+}
+
+TEST(Summary, SaysHowLongNewBodiesMayHaveRunUnseen) {
+  TraceReport report;
+  MethodReport method;
+  method.method = "T.m";
+  method.bodies_alive = method.bodies_probed = 2;
+  method.unseen_ns = 31'000'000;
+  SiteReport site;
+  site.placed = true;
+  site.since_ns = site.until_ns = 1;
+  method.sites = {site, site};
+  method.sites[1].unseen_ns = 31'000'000;
+  report.methods = {method};
+  const std::string text = summary_text(report);
+  EXPECT_THAT(text, HasSubstr("then freed or replaced\n"));
+  EXPECT_THAT(text, HasSubstr("then freed or replaced; unseen for up to 31.0 ms before\n"));
+  EXPECT_THAT(text, HasSubstr("coverage: 2 of 2 compiled bodies probed, new ones unseen for up to "
+                              "31.0 ms in all\n"));
+  const Json json = Json::parse(summary_json(report));
+  EXPECT_EQ(json["sites"][0]["unseen_ns"], 0);
+  EXPECT_EQ(json["sites"][1]["unseen_ns"], 31'000'000);
+  EXPECT_EQ(json["coverage"]["unseen_ns"], 31'000'000);
+}
+
 TraceReport report() {
   TraceReport report;
   report.stopped = std::chrono::microseconds(1500);

@@ -1,0 +1,29 @@
+#include "probe/foreign_jump.h"
+
+#include <array>
+
+#include "base/byte_cursor.h"
+#include "image/live_image.h"
+#include "image/relocate.h"
+#include "process/surgery.h"
+
+namespace jitscope {
+
+bool leads_into_live_image(const Process& process, uint64_t entry) {
+  std::array<std::byte, jump_length> bytes{};
+  if (!process.memory().read(entry, bytes)) return false;
+  ByteCursor cursor{std::span<const std::byte>(bytes)};
+  if (cursor.u8() != 0xe9) return false;
+  const uint64_t target = entry + jump_length + static_cast<uint64_t>(int64_t{cursor.i32()});
+  const auto maps = process.maps();
+  if (!maps) return false;
+  const Mapping* mapping = find_mapping(*maps, target);
+  // Uprobes on its pages and what was written to it may have split an image's mapping, so its
+  // beginning is looked for by the file.
+  if (mapping == nullptr || !mapping->file_backed() || !mapping->executable) return false;
+  const uint64_t base = mapping->start - mapping->offset;
+  Bytes page(live_image_page);
+  return process.memory().read(base, page) && looks_like_live_image(page);
+}
+
+}  // namespace jitscope
