@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "probe/backend_choice.h"
 #include "probe/body_tracker.h"
 #include "probe/breakpoints.h"
 #include "probe/code_range.h"
@@ -61,8 +62,6 @@ class LiveTracer final : public Tracer {
   TraceReport finish(const std::function<void(const TracedCall&)>& on_call) override;
 
  private:
-  Status choose_backend();
-  Status refuse_too_many_breakpoints(const BodyTracker::Change& change) const;
   Status take(BodyTracker::Change change);
   Status place_appeared(std::vector<BodyTracker::Found> appeared);
   Status place(std::vector<TraceSite*> sites, Backend backend);
@@ -98,44 +97,18 @@ class LiveTracer final : public Tracer {
   bool finished_ = false;
 };
 
-Status LiveTracer::choose_backend() {
-  automatic_ = !options_.backend.has_value();
-  backend_ = options_.backend.value_or(source_.code_is_fixed() ? Backend::trampoline
-                                                               : Backend::breakpoint);
-  if (automatic_) {
-    start_.backend_reason =
-        source_.code_is_fixed() ? "the runtime's code does not move" : source_.movable_reason();
-    return {};
-  }
-  start_.backend_reason = "asked for";
-  if (backend_ != Backend::breakpoint && !source_.code_is_fixed()) {
-    return fail(ErrorKind::not_possible,
-                fmt::format("the {} backend changes code, and here that is not safe: {}",
-                            to_string(backend_), source_.movable_reason()),
-                {}, "use --backend breakpoint");
-  }
-  return {};
-}
-
-Status LiveTracer::refuse_too_many_breakpoints(const BodyTracker::Change& change) const {
-  if (backend_ != Backend::breakpoint || change.appeared.size() <= breakpoint_registers) return {};
-  return fail(ErrorKind::not_possible,
-              fmt::format("{} bodies match and the CPU has {} breakpoint registers",
-                          change.appeared.size(), breakpoint_registers),
-              {},
-              source_.code_is_fixed()
-                  ? "narrow the pattern, or use --backend trampoline"
-                  : fmt::format("narrow the pattern (a trampoline is not safe: {})",
-                                source_.movable_reason()));
-}
-
 Status LiveTracer::begin() {
   be_patient(patience_at_start, options_.stop_asked);
-  JITSCOPE_TRY(choose_backend());
+  JITSCOPE_ASSIGN(const BackendChoice choice, choose_backend(options_.backend, source_));
+  backend_ = choice.backend;
+  automatic_ = choice.automatic;
+  start_.backend_reason = choice.reason;
   JITSCOPE_TRY(tracker_.start(start_.notes));
   JITSCOPE_ASSIGN(BodyTracker::Change change, tracker_.look());
   if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_));
-  JITSCOPE_TRY(refuse_too_many_breakpoints(change));
+  if (backend_ == Backend::breakpoint) {
+    JITSCOPE_TRY(check_breakpoints_suffice(change.appeared.size(), source_));
+  }
   BpfSessionOptions session_options;
   session_options.events = options_.events;
   session_options.stacks = options_.stacks;

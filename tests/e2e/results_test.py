@@ -53,7 +53,11 @@ def count_of(run):
 
 
 def says(run, text):
-    wait_for(lambda: any(text in line for line in run.err), f"'{text}' from {run.story()}")
+    """Until it has said so on standard error."""
+    try:
+        wait_for(lambda: any(text in line for line in run.err), text)
+    except harness.Failure as failure:
+        raise harness.Failure(f"{failure}: {run.story()}") from None
 
 
 # A tracer that lets go is waited for.
