@@ -37,6 +37,8 @@ class BorrowedThread {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
+  Status run_calls(std::span<const RemoteCall> calls, uint64_t entry, const StopOptions& options,
+                   std::vector<int64_t>& results);
   Status next_system_call_stop(Deadline deadline);
   Status put_back(Deadline deadline);
   Status give_signals(Deadline deadline);

@@ -77,7 +77,6 @@ Result<UniqueFd> open_uprobe_event(const std::string& file, uint64_t offset, pid
 }
 
 Result<std::vector<UniqueFd>> open_breakpoint_events(uint64_t address) {
-  JITSCOPE_TRY(check_breakpoints_fire());
   JITSCOPE_ASSIGN(const auto cpus, list_online_cpus());
   std::vector<UniqueFd> events;
   for (const int cpu : cpus) {
@@ -105,6 +104,7 @@ Result<std::vector<UniqueFd>> open_breakpoint_events(uint64_t address) {
     }
     events.push_back(std::move(event));
   }
+  JITSCOPE_TRY(check_breakpoints_fire());  // last: what is not permitted says so first
   return events;
 }
 
