@@ -258,7 +258,10 @@ Status list_methods(const MethodsOptions& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
   JITSCOPE_ASSIGN(const auto source, open_code_source(process, options.source));
   JITSCOPE_ASSIGN(const Snapshot snapshot, source->read());
-  JITSCOPE_ASSIGN(auto bodies, select_bodies(snapshot, patterns));
+  std::vector<std::string> notes;
+  LoadedMethods loaded;
+  if (source->knows_loaded_methods()) loaded = [&] { return source->loaded_methods(); };
+  JITSCOPE_ASSIGN(auto bodies, select_bodies(snapshot, patterns, loaded, &notes));
   // Stubs and adapters are no methods: shown when a pattern or --stubs asks for them.
   if (!options.stubs && options.patterns.empty()) {
     std::erase_if(bodies, [](const CodeBody* body) { return body->tier == Tier::stub; });
@@ -272,6 +275,7 @@ Status list_methods(const MethodsOptions& options) {
         fmt::format("# {} ({})", process.command_line().substr(0, 120), source->describe()));
     if (!source->caveat().empty()) report_note("# " + source->caveat());
   }
+  for (const std::string& note : notes) report_note("note: " + note);
   if (options.inlined.empty()) {
     list_bodies(options, bodies, details);
   } else {

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "code/display_name.h"
+
 namespace jitscope {
 namespace {
 
@@ -68,20 +70,11 @@ std::vector<InlinedCopy> inlined_copies(const CodeScopes& scopes,
 MethodName method_name_of_display(std::string_view display) {
   MethodName name;
   name.raw = display;
-  const size_t open = display.find('(');
-  std::string_view called = display.substr(0, open);
-  if (open != std::string_view::npos && display.ends_with(')')) {
-    name.has_parameters = true;
-    name.parameters = display.substr(open + 1, display.size() - open - 2);
-  } else {
-    called = display;
-  }
-  const size_t dot = called.rfind('.');
-  if (dot != std::string_view::npos) {
-    name.type = called.substr(0, dot);
-    called.remove_prefix(dot + 1);
-  }
-  name.function = called;
+  const DisplayParts parts = split_display(display);
+  name.type = parts.type;
+  name.function = parts.function;
+  name.parameters = parts.parameters;
+  name.has_parameters = parts.has_parameters;
   return name;
 }
 

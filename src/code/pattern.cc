@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "code/display_name.h"
+
 namespace jitscope {
 namespace {
 
@@ -27,13 +29,6 @@ std::string normalise(std::string_view text) {
   return out;
 }
 
-std::string without_blanks(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  std::ranges::copy_if(text, std::back_inserter(out), [](char c) { return c != ' ' && c != '\t'; });
-  return out;
-}
-
 std::string_view trimmed(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
@@ -50,15 +45,16 @@ bool balanced(std::string_view text) {
   return open == 0;
 }
 
-// Where the '(' of a parameter list at the end of a balanced text stands; npos when it has none.
+// Where the '(' of a parameter list at the end of a text stands; npos when it has none.
 size_t parameter_list(std::string_view text) {
-  if (!text.ends_with(')') || text.ends_with(kAnonymous)) return std::string_view::npos;
-  size_t open = 0;
-  for (size_t i = text.size(); i-- > 0;) {
-    if (text[i] == ')') ++open;
-    if (text[i] == '(' && --open == 0) return i == 0 ? std::string_view::npos : i;
-  }
-  return std::string_view::npos;
+  if (text.ends_with(kAnonymous)) return std::string_view::npos;
+  const size_t open = open_of_last(text);
+  return open == 0 ? std::string_view::npos : open;
+}
+
+// "\"T.a)b\"": taken literally.
+bool quoted(std::string_view text) {
+  return text.size() > 2 && text.starts_with('"') && text.ends_with('"');
 }
 
 // The glob matches the path, or its last components.
@@ -86,18 +82,22 @@ std::string_view take_number(std::string_view& text) {
 }  // namespace
 
 Result<Pattern> Pattern::parse(std::string_view text) {
-  const std::string_view wanted = trimmed(text);
+  std::string_view wanted = trimmed(text);
+  const bool literal = quoted(wanted);
+  if (literal) wanted = wanted.substr(1, wanted.size() - 2);
   if (wanted.empty()) {
     return fail(ErrorKind::usage, "the pattern is empty", {},
                 "name a method, e.g. 'java.util.HashMap.put', 'server.js:handle*', or '*' for all");
   }
-  if (!balanced(wanted)) {
+  if (!literal && !balanced(wanted)) {
     return fail(
         ErrorKind::usage, "the parentheses of the pattern are not balanced", std::string(wanted),
         "write parameters as in 'Type.method(int,java.lang.String)' or 'Type.method(*)', and "
-        "quote the pattern for the shell");
+        "quote the pattern for the shell; a name that has such parentheses itself goes in double "
+        "quotes: '\"Type.a)b\"'");
   }
   Pattern pattern;
+  pattern.literal_ = literal;
   pattern.text_ = wanted;
   pattern.whole_ = normalise(wanted);
   const size_t open = parameter_list(pattern.whole_);
@@ -106,7 +106,7 @@ Result<Pattern> Pattern::parse(std::string_view text) {
   } else {
     pattern.with_parameters_ = true;
     pattern.name_ = trimmed(std::string_view(pattern.whole_).substr(0, open));
-    pattern.parameters_ = without_blanks(
+    pattern.parameters_ = compact_parameters(
         std::string_view(pattern.whole_).substr(open + 1, pattern.whole_.size() - open - 2));
   }
   const size_t colon = pattern.name_.rfind(':');
@@ -121,6 +121,7 @@ bool Pattern::matches_located(const MethodName& name) const {
   const std::string function =
       name.function.empty() ? std::string(kAnonymous) : normalise(name.function);
   const std::string location = normalise(name.location);
+  if (glob_match(whole_, function)) return true;
   // JavaScript has no parameter types to compare.
   if (!with_parameters_ || parameters_ == "*") {
     if (glob_match(name_, function)) return true;
@@ -133,25 +134,64 @@ bool Pattern::matches_located(const MethodName& name) const {
       if (all_digits(function_) && function_ == line && path_match(file_, file)) return true;
     }
   }
+  if (with_parameters_ && !file_.empty()) {  // "a.js:even (number)": a part of the name
+    const size_t colon = whole_.rfind(':');
+    std::string_view file = location;
+    while (!take_number(file).empty()) {
+    }
+    const std::string_view pattern(whole_);
+    if (colon != std::string::npos && path_match(pattern.substr(0, colon), file) &&
+        glob_match(pattern.substr(colon + 1), function)) {
+      return true;
+    }
+  }
   if (whole_.find(':') != std::string::npos && path_match(whole_, location)) return true;
   // A glob over the displayed form; only with a blank, since a part of the name must not match.
   return whole_.find(' ') != std::string::npos && glob_match(whole_, function + ' ' + location);
 }
 
-bool Pattern::matches(const MethodName& name) const {
+bool Pattern::names(const MethodName& name) const {
   if (text_ == trimmed(name.raw) || text_ == name.display()) return true;
+  if (!name.location.empty()) return whole_ == normalise(name.function);
+  const std::string qualified = normalise(name.short_name());
+  if (whole_ == qualified) return true;
+  return with_parameters_ && name.has_parameters && name_ == qualified &&
+         parameters_ == compact_parameters(normalise(name.parameters));
+}
+
+bool Pattern::ambiguous() const {
+  // A lone star is nobody's name.
+  return !literal_ && text_ != "*" && text_.find_first_of("*()") != std::string::npos;
+}
+
+bool Pattern::matches(const MethodName& name) const {
+  if (names(name)) return true;
+  if (literal_) return false;
   if (!name.location.empty()) return matches_located(name);
   const std::string qualified = normalise(name.short_name());
+  if (glob_match(whole_, qualified)) return true;
   if (name.has_parameters) {
     return glob_match(name_, qualified) &&
-           (!with_parameters_ || glob_match(parameters_, without_blanks(name.parameters)));
+           (!with_parameters_ ||
+            glob_match(parameters_, compact_parameters(normalise(name.parameters))));
   }
-  if (glob_match(whole_, qualified)) return true;
   // Erlang's spelling: "lists:map/2".
   if (!file_.empty() && !name.type.empty() && glob_match(file_ + '.' + function_, qualified)) {
     return true;
   }
   return with_parameters_ && parameters_ == "*" && glob_match(name_, qualified);
+}
+
+bool Pattern::may_match(const MethodName& name) const {
+  // What is no pattern without its parameters ("(int)") may match anything.
+  if (whole_.starts_with('(')) return true;
+  if (text_.starts_with(name.raw) &&
+      (text_.size() == name.raw.size() || text_[name.raw.size()] == '(')) {
+    return true;
+  }
+  const std::string qualified = normalise(name.short_name());
+  if (literal_) return whole_ == qualified || (with_parameters_ && name_ == qualified);
+  return glob_match(name_, qualified) || glob_match(whole_, qualified) || matches(name);
 }
 
 bool glob_match(std::string_view glob, std::string_view text) {

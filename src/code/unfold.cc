@@ -7,36 +7,12 @@
 #include <array>
 #include <utility>
 
+#include "code/display_name.h"
+
 namespace jitscope {
 namespace {
 
 constexpr size_t kDeepest = 256;
-
-struct Split {
-  std::string_view type;
-  std::string_view function;
-  std::string_view parameters;
-  bool has_parameters = false;
-};
-
-// "java.util.HashMap.put(java.lang.Object,int)" in its parts; a name without a dot has no type.
-Split split(std::string_view name) {
-  Split parts;
-  const size_t open = name.find('(');
-  if (open != std::string_view::npos && name.ends_with(')')) {
-    parts.parameters = name.substr(open + 1, name.size() - open - 2);
-    parts.has_parameters = true;
-    name = name.substr(0, open);
-  }
-  const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) {
-    parts.function = name;
-  } else {
-    parts.type = name.substr(0, dot);
-    parts.function = name.substr(dot + 1);
-  }
-  return parts;
-}
 
 // A field descriptor (JVMS 4.3.2) of a type as Java writes it.
 std::string descriptor(std::string_view type) {
@@ -70,7 +46,7 @@ std::string class_text(std::string_view type, const NameStyle& style) {
 }
 
 std::string method_text(std::string_view name, const NameStyle& style) {
-  const Split parts = split(name);
+  const DisplayParts parts = split_display(name);
   std::string out;
   if (!parts.type.empty()) {
     out = class_text(parts.type, style);

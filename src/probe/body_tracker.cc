@@ -65,6 +65,7 @@ Status BodyTracker::start(std::vector<std::string>& notes) {
   }
   JITSCOPE_TRY(methods_.select(snapshot_, loaded));
   for (const std::string& text : methods_.unmatched()) notes.push_back(text);
+  for (const std::string& text : methods_.remarks()) notes.push_back(text);
   return {};
 }
 

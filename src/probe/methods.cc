@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <unordered_set>
 
 namespace jitscope {
@@ -20,6 +22,78 @@ bool is_method(const CodeBody& body) {
   return body.tier != Tier::stub;
 }
 
+// The names of bodies, then those of methods that are loaded only; each once.
+class Candidates {
+ public:
+  static Candidates of(const Snapshot& snapshot, bool stubs) {
+    Candidates all;
+    for (const CodeBody& body : snapshot.bodies) {
+      if (stubs || is_method(body)) all.take(body.name);
+    }
+    all.compiled_ = all.names_.size();
+    return all;
+  }
+  void add(std::span<const std::shared_ptr<const MethodName>> loaded) {
+    for (const auto& name : loaded) take(name);
+  }
+  [[nodiscard]] const MethodNameList& names() const { return names_; }
+  [[nodiscard]] std::span<const std::shared_ptr<const MethodName>> loaded_only() const {
+    return std::span(names_).subspan(compiled_);
+  }
+  [[nodiscard]] std::vector<const MethodName*> pointers() const {
+    std::vector<const MethodName*> result;
+    for (const auto& name : names_) result.push_back(name.get());
+    return result;
+  }
+
+ private:
+  void take(const std::shared_ptr<const MethodName>& name) {
+    if (seen_.insert(name.get()).second) names_.push_back(name);
+  }
+
+  MethodNameList names_;
+  size_t compiled_ = 0;
+  std::unordered_set<const MethodName*> seen_;
+};
+
+std::string unknown_uncompiled(const Error& error) {
+  return "methods that are not compiled yet are not known: " + to_string(error);
+}
+
+// "T.f(int) and 3 more are loaded, but not compiled yet"; "" when the pattern matches none of them.
+std::string uncompiled(const Pattern& pattern, const Candidates& all) {
+  std::string first;
+  size_t more = 0;
+  for (const auto& name : all.loaded_only()) {
+    if (!pattern.matches(*name)) continue;
+    if (first.empty()) {
+      first = name->display();
+    } else {
+      ++more;
+    }
+  }
+  if (first.empty()) return {};
+  return more == 0 ? fmt::format("{} is loaded, but not compiled yet", first)
+                   : fmt::format("{} and {} more are loaded, but not compiled yet", first, more);
+}
+
+// Why no body matches: the one answer that every verb gives.
+Error without_code(const Pattern& pattern, const Candidates& all) {
+  if (const std::string loaded = uncompiled(pattern, all); !loaded.empty()) {
+    return {ErrorKind::not_found,
+            fmt::format("no compiled code matches '{}': {}", pattern.text(), loaded),
+            {},
+            "its calls are interpreted, or inlined into their callers (methods --inlined-by); "
+            "`jitscope trace` waits for its first compiled body",
+            0};
+  }
+  return {ErrorKind::not_found,
+          fmt::format("no method matches '{}'", pattern.text()),
+          {},
+          nearest_hint(pattern, all.pointers()),
+          0};
+}
+
 }  // namespace
 
 Result<std::vector<Pattern>> parse_patterns(const std::vector<std::string>& texts) {
@@ -31,36 +105,72 @@ Result<std::vector<Pattern>> parse_patterns(const std::vector<std::string>& text
   return patterns;
 }
 
+std::vector<std::string> settle_patterns(std::span<Pattern> patterns,
+                                         std::span<const std::shared_ptr<const MethodName>> names) {
+  std::vector<std::string> remarks;
+  for (Pattern& pattern : patterns) {
+    if (!pattern.ambiguous()) continue;
+    const auto named = [&](const auto& name) { return pattern.names(*name); };
+    if (std::ranges::none_of(names, named)) continue;
+    const bool others = std::ranges::any_of(
+        names, [&](const auto& name) { return pattern.matches(*name) && !pattern.names(*name); });
+    pattern.take_literally();
+    if (!others) continue;
+    remarks.push_back(fmt::format(
+        "'{}' is the name of a method as it stands: what else it would match is left out",
+        pattern.text()));
+  }
+  return remarks;
+}
+
 Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
-                                                   std::span<const Pattern> patterns) {
+                                                   std::vector<Pattern> patterns,
+                                                   const LoadedMethods& loaded,
+                                                   std::vector<std::string>* notes) {
   std::vector<const CodeBody*> selected;
+  if (patterns.empty()) {
+    for (const CodeBody& body : snapshot.bodies) selected.push_back(&body);
+    return selected;
+  }
+  const Candidates compiled = Candidates::of(snapshot, true);
+  std::vector<std::string> said = settle_patterns(patterns, compiled.names());
+  std::vector<bool> matched(patterns.size(), false);
+  std::unordered_set<const MethodName*> wanted;
+  for (const auto& name : compiled.names()) {
+    for (size_t i = 0; i < patterns.size(); ++i) {
+      if (!patterns[i].matches(*name)) continue;
+      matched[i] = true;
+      wanted.insert(name.get());
+    }
+  }
   for (const CodeBody& body : snapshot.bodies) {
-    const bool wanted =
-        patterns.empty() || std::ranges::any_of(patterns, [&](const Pattern& pattern) {
-          return pattern.matches(*body.name);
-        });
-    if (wanted) selected.push_back(&body);
+    if (wanted.contains(body.name.get())) selected.push_back(&body);
   }
-  if (selected.empty() && !patterns.empty()) {
-    std::vector<const MethodName*> names;
-    for (const CodeBody& body : snapshot.bodies) names.push_back(body.name.get());
-    return fail(ErrorKind::not_found,
-                fmt::format("no code body matches '{}'", patterns.front().text()), {},
-                nearest_hint(patterns.front(), names));
+  std::optional<Error> first;
+  if (std::ranges::count(matched, true) != std::ssize(patterns)) {
+    Candidates all = Candidates::of(snapshot, false);
+    if (loaded) {
+      auto names = loaded();
+      if (names) {
+        all.add(*names);
+      } else {
+        said.push_back(unknown_uncompiled(names.error()));
+      }
+    }
+    for (size_t i = 0; i < patterns.size(); ++i) {
+      if (matched[i]) continue;
+      Error error = without_code(patterns[i], all);
+      said.push_back(to_string(error));
+      if (!first) first = std::move(error);
+    }
   }
+  if (selected.empty() && first) return fail(std::move(*first));
+  if (notes != nullptr) std::ranges::move(said, std::back_inserter(*notes));
   return selected;
 }
 
 MethodSet::MethodSet(std::vector<Pattern> patterns, size_t most)
-    : patterns_(std::move(patterns)), most_(most) {
-  for (const Pattern& pattern : patterns_) {
-    const std::string& text = pattern.text();
-    // What is no pattern without its parameters ("(int)") may match anything.
-    auto shorter = Pattern::parse(text.substr(0, text.find('(')));
-    if (!shorter) shorter = Pattern::parse("*");
-    if (shorter) without_parameters_.push_back(std::move(*shorter));
-  }
-}
+    : patterns_(std::move(patterns)), most_(most) {}
 
 size_t MethodSet::add(const std::shared_ptr<const MethodName>& name) {
   std::string display = name->display();
@@ -80,44 +190,37 @@ size_t MethodSet::add(const std::shared_ptr<const MethodName>& name) {
 
 Status MethodSet::select(const Snapshot& snapshot,
                          std::span<const std::shared_ptr<const MethodName>> loaded) {
-  std::vector<std::shared_ptr<const MethodName>> candidates;
-  std::unordered_set<const MethodName*> seen;
-  for (const CodeBody& body : snapshot.bodies) {
-    if (is_method(body) && seen.insert(body.name.get()).second) candidates.push_back(body.name);
-  }
-  for (const auto& name : loaded) {
-    if (seen.insert(name.get()).second) candidates.push_back(name);
-  }
-  std::vector<bool> matched(patterns_.size(), false);
-  std::vector<std::shared_ptr<const MethodName>> chosen;
-  std::unordered_set<std::string> distinct;
-  for (const auto& name : candidates) {
-    bool wanted = false;
-    for (size_t i = 0; i < patterns_.size(); ++i) {
-      if (!patterns_[i].matches(*name)) continue;
-      matched[i] = true;
-      wanted = true;
-    }
-    if (wanted && distinct.insert(name->display()).second) chosen.push_back(name);
-  }
-  std::vector<const MethodName*> all;
-  for (size_t i = 0; i < patterns_.size(); ++i) {
-    if (matched[i]) continue;
-    if (all.empty()) {
-      for (const auto& name : candidates) all.push_back(name.get());
-    }
-    unmatched_.push_back(fmt::format("no method matches '{}'; {}", patterns_[i].text(),
-                                     nearest_hint(patterns_[i], all)));
-  }
   if (patterns_.empty()) {
     return fail(ErrorKind::usage, "no pattern is given", {},
                 "name a method, e.g. 'java.util.HashMap.put'");
   }
-  if (chosen.empty()) {
-    return fail(ErrorKind::not_found,
-                fmt::format("no method matches '{}'", patterns_.front().text()), {},
-                nearest_hint(patterns_.front(), all));
+  Candidates candidates = Candidates::of(snapshot, false);
+  const size_t compiled = candidates.names().size();
+  candidates.add(loaded);
+  remarks_ = settle_patterns(patterns_, candidates.names());
+  enum class Found : uint8_t { nothing, loaded, compiled };
+  std::vector<Found> found(patterns_.size(), Found::nothing);
+  MethodNameList chosen;
+  std::unordered_set<std::string> distinct;
+  for (size_t at = 0; at < candidates.names().size(); ++at) {
+    const auto& name = candidates.names()[at];
+    bool wanted = false;
+    for (size_t i = 0; i < patterns_.size(); ++i) {
+      if (!patterns_[i].matches(*name)) continue;
+      found[i] = std::max(found[i], at < compiled ? Found::compiled : Found::loaded);
+      wanted = true;
+    }
+    if (wanted && distinct.insert(name->display()).second) chosen.push_back(name);
   }
+  std::optional<Error> first;
+  for (size_t i = 0; i < patterns_.size(); ++i) {
+    if (found[i] == Found::loaded) remarks_.push_back(uncompiled(patterns_[i], candidates));
+    if (found[i] != Found::nothing) continue;
+    Error error = without_code(patterns_[i], candidates);
+    unmatched_.push_back(to_string(error));
+    if (!first) first = std::move(error);
+  }
+  if (chosen.empty() && first) return fail(std::move(*first));
   if (chosen.size() > most_) {
     return fail(ErrorKind::usage,
                 fmt::format("{} methods match, more than {}", chosen.size(), most_), {},
@@ -159,8 +262,8 @@ bool MethodSet::may_match(std::string_view class_name, std::string_view method) 
   std::ranges::replace(name.type, '/', '.');
   name.function = method;
   name.raw = fmt::format("{}.{}", class_name, method);
-  return std::ranges::any_of(without_parameters_,
-                             [&](const Pattern& pattern) { return pattern.matches(name); });
+  return std::ranges::any_of(patterns_,
+                             [&](const Pattern& pattern) { return pattern.may_match(name); });
 }
 
 }  // namespace jitscope

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,10 +19,22 @@ namespace jitscope {
 
 Result<std::vector<Pattern>> parse_patterns(const std::vector<std::string>& texts);
 
-// Bodies whose names match any pattern (all of them when there is none), in the snapshot's order.
-// not_found with the nearest names when a pattern is given and nothing matches.
+using MethodNameList = std::vector<std::shared_ptr<const MethodName>>;
+// CodeSource::loaded_methods, for those who may not need it.
+using LoadedMethods = std::function<Result<MethodNameList>()>;
+
+// Patterns that are the very name of one of these methods are taken literally from now on
+// ("T.a*b" where a method is called so). A remark for each that would have matched others too.
+std::vector<std::string> settle_patterns(std::span<Pattern> patterns,
+                                         std::span<const std::shared_ptr<const MethodName>> names);
+
+// Bodies whose names match any pattern (all of them when there is none), in the snapshot's order;
+// `notes` gets what is to be said of patterns that match no body. not_found when none does: then it
+// says whether such a method is loaded but not compiled, else the nearest names.
 Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
-                                                   std::span<const Pattern> patterns);
+                                                   std::vector<Pattern> patterns,
+                                                   const LoadedMethods& loaded = {},
+                                                   std::vector<std::string>* notes = nullptr);
 
 class MethodSet {
  public:
@@ -45,6 +58,8 @@ class MethodSet {
   [[nodiscard]] const std::string& display(size_t index) const { return displays_[index]; }
   // Patterns that matched nothing in select(), with hints; not an error when another one matched.
   [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
+  // Of patterns that matched: which methods are not compiled yet, which pattern is taken literally.
+  [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
 
   static constexpr size_t npos = static_cast<size_t>(-1);
 
@@ -52,7 +67,6 @@ class MethodSet {
   size_t add(const std::shared_ptr<const MethodName>& name);
 
   std::vector<Pattern> patterns_;
-  std::vector<Pattern> without_parameters_;  // for load events, which have none
   size_t most_;
   bool full_ = false;
   std::vector<std::shared_ptr<const MethodName>> methods_;
@@ -62,6 +76,7 @@ class MethodSet {
   std::unordered_map<const MethodName*, size_t> by_pointer_;
   std::vector<std::shared_ptr<const MethodName>> pinned_;  // keeps by_pointer_'s keys from reuse
   std::vector<std::string> unmatched_;
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace jitscope

@@ -12,6 +12,7 @@
 #include "base/byte_cursor.h"
 #include "base/byte_source.h"
 #include "base/path.h"
+#include "code/display_name.h"
 #include "formats/jitdump/jitdump.h"
 #include "formats/perfdata/reader.h"
 #include "formats/perfmap/perf_map.h"
@@ -173,10 +174,12 @@ bool is_recorded(const std::string& path) {
 }  // namespace
 
 std::string_view without_parameters(std::string_view name) {
-  // "handle /srv/app.js:1:2" and "operator()" are whole.
-  if (!name.ends_with(')') || name.find(' ') != std::string_view::npos) return name;
-  const size_t open = name.find('(');
-  return open == 0 || open == std::string_view::npos ? name : name.substr(0, open);
+  // "handle /srv/app.js:1:2", "StubRoutines (1)" and "operator()" are whole; names of methods may
+  // have blanks and parentheses of their own ("Type.even (number)(int)").
+  const size_t open = open_of_last(name);
+  if (open == 0 || open == std::string_view::npos) return name;
+  const std::string_view before = name.substr(0, open);
+  return before.ends_with(' ') || before.ends_with("operator") ? name : before;
 }
 
 Result<ImageBuild> image_of_jitdump(const std::string& path, ImageSetOptions options) {

@@ -1,5 +1,6 @@
 #include "profile/jit_name.h"
 
+#include "formats/java/java_names.h"
 #include "profile/recorded_name.h"
 #include "runtimes/hotspot/signature.h"
 #include "runtimes/map_name.h"
@@ -12,7 +13,7 @@ bool take_jvmti_name(std::string_view raw, std::string& method) {
   const size_t semicolon = raw.find(';');
   if (!raw.starts_with('L') || semicolon == std::string_view::npos) return false;
   const std::string_view rest = raw.substr(semicolon + 1);
-  const size_t open = rest.find('(');
+  const size_t open = java::descriptor_at_end(rest);
   if (open == 0 || open == std::string_view::npos || rest.starts_with("::")) return false;
   const auto signature = hotspot::parse_signature(rest.substr(open));
   if (!signature) return false;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "code/display_name.h"
+#include "formats/java/java_names.h"
 #include "runtimes/v8/v8_name.h"
 
 namespace jitscope {
@@ -11,23 +13,6 @@ namespace {
 
 constexpr std::string_view kStub = "runtime stub";
 constexpr std::string_view kPrologue = "-CodeInfoPrologue";
-
-std::string without_blanks(std::string_view text) {
-  std::string out;
-  std::ranges::copy_if(text, std::back_inserter(out), [](char c) { return c != ' '; });
-  return out;
-}
-
-// Position of the '(' that belongs to the ')' at the end; npos when there is none.
-size_t open_of_last(std::string_view text) {
-  if (!text.ends_with(')')) return std::string_view::npos;
-  size_t depth = 0;
-  for (size_t i = text.size(); i-- > 0;) {
-    if (text[i] == ')') ++depth;
-    if (text[i] == '(' && --depth == 0) return i;
-  }
-  return std::string_view::npos;
-}
 
 MapName whole(std::string_view raw) {
   MapName out;
@@ -53,21 +38,24 @@ MapName parse_java(std::string_view raw) {
     out.name.type = raw.substr(1, end - 1);
     std::ranges::replace(out.name.type, '/', '.');
     const std::string_view rest = raw.substr(end + 3);
-    out.name.function = rest.substr(0, rest.find('('));
+    const size_t signature = java::descriptor_at_end(rest);
+    out.name.function = rest.substr(0, signature);
     return out.name.type.empty() || out.name.function.empty() ? stub(raw) : out;
   }
   const size_t open = open_of_last(raw);
   if (open == std::string_view::npos) return stub(raw);
   const std::string_view before = raw.substr(0, open);
-  const size_t blank = before.rfind(' ');
   const size_t dot = before.rfind('.');
-  const size_t type = blank == std::string_view::npos ? 0 : blank + 1;
+  // The first blank ends the result's type, unless the class's name comes before it: method names
+  // hold blanks where the language allows it, and no dots.
+  const size_t blank = before.find(' ');
+  const size_t type = blank == std::string_view::npos || blank > dot ? 0 : blank + 1;
   if (blank == 0 || dot == std::string_view::npos || dot <= type || dot + 1 == before.size()) {
     return stub(raw);
   }
   out.name.type = before.substr(type, dot - type);
   out.name.function = before.substr(dot + 1);
-  out.name.parameters = without_blanks(raw.substr(open + 1, raw.size() - open - 2));
+  out.name.parameters = compact_parameters(raw.substr(open + 1, raw.size() - open - 2));
   out.name.has_parameters = true;
   return out;
 }
@@ -150,7 +138,7 @@ MapName parse_mono(std::string_view raw) {
   while (out.name.type.ends_with(':')) out.name.type.pop_back();
   out.name.function = before.substr(colon + 1);
   if (before.size() != text.size()) {
-    out.name.parameters = without_blanks(text.substr(open + 1, text.size() - open - 2));
+    out.name.parameters = compact_parameters(text.substr(open + 1, text.size() - open - 2));
     out.name.has_parameters = true;
   }
   // It calls the method of its name, which is counted itself. Native and dynamic methods have no

@@ -75,7 +75,8 @@ std::optional<FieldType> take_field_type(std::string_view& rest) {
     const size_t end = rest.find(';');
     if (end == std::string_view::npos || end == 1) return std::nullopt;
     const std::string_view name = rest.substr(1, end - 1);
-    if (name.find_first_of("[()") != std::string_view::npos) return std::nullopt;
+    // Nobody begins a class's name with a parenthesis; a descriptor in its place does.
+    if (!is_class_name(name) || name.front() == '(') return std::nullopt;
     result.name = java_class_name(name);
     rest.remove_prefix(end + 1);
   } else {
@@ -100,6 +101,32 @@ std::optional<std::string> parameter_names(std::string_view descriptor) {
   }
   if (rest.empty()) return std::nullopt;
   return result;
+}
+
+size_t descriptor_at_end(std::string_view text) {
+  // Hostile text may be nothing but parentheses: no honest name needs more tries.
+  constexpr int kTries = 16;
+  size_t open = text.rfind('(');
+  for (int i = 0; i < kTries && open != std::string_view::npos; ++i) {
+    std::string_view rest = text.substr(open + 1);
+    while (!rest.empty() && rest.front() != ')' && take_field_type(rest)) {
+    }
+    if (rest.starts_with(')')) {
+      rest.remove_prefix(1);
+      if (rest == "V" || (take_field_type(rest) && rest.empty())) return open;
+    }
+    if (open == 0) break;
+    open = text.rfind('(', open - 1);
+  }
+  return std::string_view::npos;
+}
+
+bool is_class_name(std::string_view internal_name) {
+  return !internal_name.empty() && internal_name.find_first_of(".;[") == std::string_view::npos;
+}
+
+bool is_method_name(std::string_view name) {
+  return !name.empty() && name.find_first_of(".;[/") == std::string_view::npos;
 }
 
 std::string java_class_name(std::string_view internal_name) {

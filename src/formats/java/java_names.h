@@ -23,6 +23,16 @@ std::optional<FieldType> take_field_type(std::string_view& rest);
 // "(I[Ljava/lang/String;)V" -> "int,java.lang.String[]"; nothing when it is malformed.
 [[nodiscard]] std::optional<std::string> parameter_names(std::string_view descriptor);
 
+// Where the method descriptor that `text` ends with begins ("even (number)(I)V": 13). Method names
+// may hold parentheses themselves, so only a whole descriptor counts; npos when there is none.
+[[nodiscard]] size_t descriptor_at_end(std::string_view text);
+
+// JVMS 4.2.1, 4.2.2: Kotlin, Groovy and Scala names hold blanks, parentheses, quotes and what else is
+// not forbidden. Both are internal names as class files have them. (`<` and `>` are forbidden too in
+// names of methods other than <init> and <clinit>, but not in classes that a JVM does not verify.)
+[[nodiscard]] bool is_class_name(std::string_view internal_name);
+[[nodiscard]] bool is_method_name(std::string_view name);
+
 // "java/util/Map$Entry" -> "java.util.Map$Entry". A hidden class carries the address of its
 // metadata ("Main$$Lambda+0x00007f2c", other JVMs "/0x..."), which differs in every run: it becomes
 // "+<hidden>".

@@ -134,10 +134,10 @@ std::optional<MethodInfo> make_method_info(std::string_view holder, std::string_
                                            std::string_view descriptor, uint16_t access) {
   auto signature = parse_signature(descriptor);
   if (!signature) return std::nullopt;
-  // JVMS 4.2.1, 4.2.2: a torn pointer gives some other text of the pool, which seldom is a name.
-  if (holder.empty() || method.empty() || holder.front() == '[' ||
-      holder.find_first_of(";()") != std::string_view::npos ||
-      method.find_first_of(".;[/()") != std::string_view::npos) {
+  // A torn pointer gives some other text of the pool: a class or a descriptor more often than a
+  // name. A whole descriptor may be a method's name, but nobody calls one so.
+  if (!java::is_class_name(holder) || !java::is_method_name(method) ||
+      java::descriptor_at_end(method) == 0) {
     return std::nullopt;
   }
   MethodName name;

@@ -15,11 +15,10 @@ constexpr uint64_t kWordBytes = 8;
 constexpr uint64_t kMaxTable = 2U << 20U;
 constexpr uint64_t kMaxTables = 256U << 20U;
 
-// The class of "java/util/HashMap.put(Ljava/lang/Object;)V".
+// The class of "java/util/HashMap.put(Ljava/lang/Object;)V": no internal name holds a dot.
 std::string_view class_of(const MethodName& name) {
   const std::string_view raw = name.raw;
-  const size_t descriptor = raw.find('(');
-  return raw.substr(0, raw.rfind('.', descriptor));
+  return raw.substr(0, raw.find('.'));
 }
 
 }  // namespace

@@ -66,7 +66,9 @@ TEST(MethodNameOfDisplay, TakesApartWhatDisplayWrote) {
        {MethodName{"java.util.Map$Entry", "put", "java.lang.Object,int[]", "", "", true},
         MethodName{"A", "<init>", "", "", "", true}, MethodName{"", "f", "int", "", "", true},
         MethodName{"a.Main$$Lambda+<hidden>", "apply", "", "", "", true},
-        MethodName{"a.B", "run", "", "", "", false}}) {
+        MethodName{"a.B", "run", "", "", "", false},
+        MethodName{"a.B", "even (number)", "int", "", "", true},
+        MethodName{"a.B (c)", "x) y", "p.Q (r)", "", "", true}}) {
     const MethodName again = method_name_of_display(name.display());
     EXPECT_EQ(again.type, name.type);
     EXPECT_EQ(again.function, name.function);

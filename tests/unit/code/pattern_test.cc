@@ -177,6 +177,75 @@ TEST(PatternMatch, NamesWithoutParameters) {
   EXPECT_FALSE(matches("hot0()", plain("hot0")));
 }
 
+// JVMS 4.2.2 forbids `. ; [ /` in names of methods, and nothing else.
+TEST(PatternMatch, NamesWithParenthesesAndStars) {
+  const MethodName even = java("T", "even (number)", "int");
+  for (const std::string_view good :
+       {"T.even (number)", "T.even (number)(int)", "T.even (number)(*)", "T#even (number)",
+        "T::even (number)(int)", "T.even (*)", "T.even*", "T.even (*)(int)", "*(number)*",
+        "\"T.even (number)\"", "\"T.even (number)(int)\"", "*.even (number)", "T.even*(int)"}) {
+    EXPECT_TRUE(matches(good, even)) << good;
+  }
+  for (const std::string_view bad :
+       {"T.even", "T.even(number)", "T.even (number)(long)", "T.even (int)", "\"T.even*\"",
+        "\"T.even\"", "T.even()"}) {
+    EXPECT_FALSE(matches(bad, even)) << bad;
+  }
+  const MethodName many = java("T", "a*b: c#d::e, f", "p.Q,int");
+  EXPECT_TRUE(matches("T.a*b: c#d::e, f", many));
+  EXPECT_TRUE(matches("T.a*b: c#d::e, f(p.Q, int)", many));
+  EXPECT_TRUE(matches("T.*c#d*", many));
+  EXPECT_FALSE(matches("T.*c#d*(int)", many));
+}
+
+TEST(PatternMatch, UnbalancedNamesGoInQuotes) {
+  const MethodName name = java("T", "a)b((", "int");
+  EXPECT_FALSE(Pattern::parse("T.a)b(("));
+  EXPECT_TRUE(matches("\"T.a)b((\"", name));
+  EXPECT_TRUE(matches("\"T.a)b(((int)\"", name));
+  EXPECT_FALSE(matches("\"T.a)b(((long)\"", name));
+  EXPECT_EQ(Pattern::parse("\"T.a)b\"")->text(), "T.a)b");
+  EXPECT_TRUE(Pattern::parse("\"a*\"")->exact());
+}
+
+TEST(PatternMatch, TakenLiterally) {
+  auto pattern = Pattern::parse("T.a*b");
+  ASSERT_TRUE(pattern);
+  EXPECT_TRUE(pattern->ambiguous());
+  EXPECT_TRUE(pattern->names(java("T", "a*b", "int")));
+  EXPECT_FALSE(pattern->names(java("T", "axb", "int")));
+  EXPECT_TRUE(pattern->matches(java("T", "axb", "int")));
+  pattern->take_literally();
+  EXPECT_FALSE(pattern->ambiguous());
+  EXPECT_TRUE(pattern->matches(java("T", "a*b", "int")));
+  EXPECT_FALSE(pattern->matches(java("T", "axb", "int")));
+  EXPECT_FALSE(Pattern::parse("*")->ambiguous()) << "all methods";
+  EXPECT_FALSE(Pattern::parse("a.b")->ambiguous());
+}
+
+// Load events have no parameters.
+TEST(PatternMatch, MayMatchWithoutParameters) {
+  MethodName name;
+  name.type = "p.T";
+  name.function = "even (number)";
+  name.raw = "p/T.even (number)";
+  for (const std::string_view may :
+       {"p.T.even (number)", "p.T.even (number)(int)", "p.T.even (*)", "*", "(int)", "p.T.*(int)",
+        "\"p.T.even (number)(int)\"", "p/T.even (number)(I)V"}) {
+    EXPECT_TRUE(Pattern::parse(may)->may_match(name)) << may;
+  }
+  for (const std::string_view not_at_all : {"p.T.odd (number)", "p.T.even", "\"p.T.*\"", "q.*(*)"}) {
+    EXPECT_FALSE(Pattern::parse(not_at_all)->may_match(name)) << not_at_all;
+  }
+}
+
+TEST(PatternMatch, ScriptFunctionsWithParentheses) {
+  const MethodName even = script("even (number)", "/srv/a.js:1:2");
+  EXPECT_TRUE(matches("even (number)", even));
+  EXPECT_TRUE(matches("a.js:even (number)", even));
+  EXPECT_TRUE(matches("even*", even));
+}
+
 TEST(Names, Display) {
   EXPECT_EQ(java("T", "f", "int,long").display(), "T.f(int,long)");
   EXPECT_EQ(java("T", "f", "int,long").short_name(), "T.f");
@@ -215,6 +284,39 @@ TEST(Nearest, TyposAndMissingPackages) {
   EXPECT_LE(nearest_names("put", names, 1).size(), 1U);
 }
 
+TEST(Nearest, TheObviousNameComesFirst) {
+  std::vector<MethodName> methods = {
+      java("com.example.Shop", "mix", "int"),
+      java("com.example.Shop$Item", "price", ""),
+      java("com.other.Stop", "max", "int"),
+      java("com.example.Ship", "fix", "int"),
+      java("java.lang.Math", "max", "int,int"),
+      java("java.lang.Math", "min", "int,int"),
+      java("a.b.C", "mixed", ""),
+      java("org.mixer.Mixer", "run", ""),
+      java("com.example.Till", "even (number)", "int"),
+  };
+  for (int i = 0; i < 500; ++i) methods.push_back(java("x.Y" + std::to_string(i), "mix", "long"));
+  std::vector<const MethodName*> names;
+  for (const MethodName& method : methods) names.push_back(&method);
+  const auto first = [&](std::string_view pattern) {
+    const auto found = nearest_names(pattern, names);
+    return found.empty() ? std::string() : found.front();
+  };
+  for (const std::string_view wrong :
+       {"com.example.shop.mix", "com.example.Shop.MIX", "COM.EXAMPLE.SHOP.MIX", "Shop.mix", "Shop.Mix",
+        "com.example.mix", "example.mix", "com.example.Shop.mx", "com.example.Shop.mixx",
+        "com.exmple.Shop.mix", "com.example.Shopp.mix", "com.other.Shop.mix", "com/example/Shop/mix",
+        "com.example.Shop", "example.Shop.mix", "com.example.Shop:mix"}) {
+    EXPECT_EQ(first(wrong), "com.example.Shop.mix") << wrong;
+  }
+  EXPECT_EQ(first("com.example.Shop.mix(long)"), "com.example.Shop.mix(int)");
+  EXPECT_EQ(first("com.example.Shop.Item.price"), "com.example.Shop$Item.price");
+  EXPECT_EQ(first("Item.price"), "com.example.Shop$Item.price");
+  EXPECT_EQ(first("com.example.Till.even (numbers)(int)"), "com.example.Till.even (number)(int)");
+  EXPECT_EQ(first("com.example.Till.Even (number)"), "com.example.Till.even (number)(int)");
+}
+
 TEST(Nearest, Scripts) {
   const std::vector<MethodName> methods = {script("handle", "/srv/app/server.js:12:7"),
                                            script("handle", "/srv/app/other.js:2:7"),
@@ -223,6 +325,9 @@ TEST(Nearest, Scripts) {
   for (const MethodName& method : methods) names.push_back(&method);
   EXPECT_EQ(nearest_names("other.js:handel", names).front(), "handle /srv/app/other.js:2:7");
   EXPECT_EQ(nearest_names("hanlde", names).front(), "handle /srv/app/server.js:12:7");
+  EXPECT_EQ(nearest_names("handle /srv/app/other.js:99:1", names).front(),
+            "handle /srv/app/other.js:2:7");
+  EXPECT_EQ(nearest_names("other.js:handle:2", names).front(), "handle /srv/app/other.js:2:7");
 }
 
 TEST(Nearest, LongAndManyNamesAreBounded) {

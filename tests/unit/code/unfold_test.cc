@@ -98,6 +98,17 @@ TEST(Unfold, Spellings) {
   EXPECT_EQ(spelled(), "Lp/A;::a");
 }
 
+TEST(Unfold, SpellingsOfNamesWithParentheses) {
+  const MethodName name = java("p.A", "even (number)", "int");
+  NameStyle style;
+  const auto spelled = [&] { return unfold(0, 1, name, nullptr, Unfold::none, style)[0].name; };
+  EXPECT_EQ(spelled(), "p.A::even (number)");
+  style.signature = true;
+  style.clean_class = false;
+  style.dotted_class = false;
+  EXPECT_EQ(spelled(), "Lp/A;::even (number)(I)");
+}
+
 TEST(Unfold, StubsAndOtherRuntimesKeepTheirNames) {
   MethodName stub;
   stub.raw = "I2C/C2I adapters(0x1)";

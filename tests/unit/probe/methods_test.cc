@@ -60,6 +60,64 @@ TEST(SelectBodies, AllOrThoseThatMatch) {
   EXPECT_THAT(none.error().hint, HasSubstr("java.util.HashMap.put"));
 }
 
+TEST(SelectBodies, ANameAsItStandsComesBeforeThePattern) {
+  Snapshot all = snapshot();
+  all.bodies.push_back(code_body(0x7000, method_name("T", "a*b", "int")));
+  all.bodies.push_back(code_body(0x8000, method_name("T", "axxb", "int")));
+  std::vector<std::string> notes;
+  const auto one = select_bodies(all, patterns({"T.a*b"}), {}, &notes);
+  ASSERT_TRUE(one);
+  ASSERT_EQ(one->size(), 1U);
+  EXPECT_EQ(one->at(0)->address, 0x7000U);
+  ASSERT_EQ(notes.size(), 1U) << "that another name was left out is said";
+  EXPECT_EQ(select_bodies(all, patterns({"T.a**b"}))->size(), 2U);
+  EXPECT_EQ(select_bodies(all, patterns({"T.axxb(*)"}))->size(), 1U);
+}
+
+TEST(SelectBodies, LoadedAndNotCompiledIsTheSameAnswerAsTraces) {
+  const auto never = method_name("pkg.T", "never", "int");
+  const LoadedMethods loaded = [&] { return MethodNameList{never, put}; };
+  const auto none = select_bodies(snapshot(), patterns({"pkg.T.never"}), loaded);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+  EXPECT_THAT(none.error().what, HasSubstr("pkg.T.never(int) is loaded, but not compiled yet"));
+  MethodSet set(patterns({"pkg.T.never"}), 100);
+  ASSERT_TRUE(set.select(snapshot(), MethodNameList{never, put}));
+  ASSERT_EQ(set.remarks().size(), 1U);
+  EXPECT_EQ(set.remarks()[0], "pkg.T.never(int) is loaded, but not compiled yet");
+  // What is loaded is near as well.
+  const auto typo = select_bodies(snapshot(), patterns({"pkg.T.nevr"}), loaded);
+  ASSERT_FALSE(typo);
+  EXPECT_THAT(typo.error().hint, HasSubstr("nearest: pkg.T.never"));
+  MethodSet same(patterns({"pkg.T.nevr"}), 100);
+  const Status status = same.select(snapshot(), MethodNameList{never, put});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(to_string(status.error()), to_string(typo.error()));
+}
+
+TEST(SelectBodies, APatternThatMatchesNothingIsSaidBesideOthers) {
+  std::vector<std::string> notes;
+  const auto some =
+      select_bodies(snapshot(), patterns({"java.util.HashMap.put", "no.such.Thing"}), {}, &notes);
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some->size(), 2U);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0], HasSubstr("'no.such.Thing'"));
+}
+
+TEST(MethodSetTest, ANameAsItStandsComesBeforeThePattern) {
+  Snapshot all;
+  all.bodies = {code_body(1, method_name("T", "a*b", "int")), code_body(2, method_name("T", "axb", "int"))};
+  MethodSet set(patterns({"T.a*b"}), 100);
+  ASSERT_TRUE(set.select(all, {}));
+  EXPECT_EQ(set.size(), 1U);
+  EXPECT_EQ(set.index_of(code_body(3, method_name("T", "ayb", "int"))), MethodSet::npos);
+  EXPECT_EQ(set.index_of(code_body(4, method_name("T", "a*b", "int"))), 0U);
+  EXPECT_EQ(set.remarks().size(), 1U);
+  EXPECT_TRUE(set.may_match("T", "a*b"));
+  EXPECT_FALSE(set.may_match("T", "axb"));
+}
+
 TEST(MethodSetTest, ManyBodiesAreOneMethod) {
   MethodSet set(patterns({"java.util.HashMap.*"}), 100);
   ASSERT_TRUE(set.select(snapshot(), {}));

@@ -40,6 +40,9 @@ TEST(WithoutParameters, OnlyThoseOfMethods) {
   EXPECT_EQ(without_parameters("handle /srv/app (1).js:1:2"), "handle /srv/app (1).js:1:2");
   EXPECT_EQ(without_parameters("StubRoutines (1)"), "StubRoutines (1)");
   EXPECT_EQ(without_parameters("(anonymous)"), "(anonymous)");
+  EXPECT_EQ(without_parameters("A.even (number)(int)"), "A.even (number)");
+  EXPECT_EQ(without_parameters("operator()"), "operator()");
+  EXPECT_EQ(without_parameters("operator()(int)"), "operator()");
 }
 
 class ImageSetTest : public test::ScratchFolderTest {};

@@ -12,6 +12,14 @@ TEST(JitName, AgentsThatWriteDescriptors) {
   EXPECT_EQ(name.kind, FrameKind::jit);
 }
 
+TEST(JitName, NamesWithParentheses) {
+  EXPECT_EQ(jit_name(Runtime::unknown, "La/B;even (number)(I)V", false).method, "a.B.even (number)(int)");
+  EXPECT_EQ(jit_name(Runtime::hotspot, "a.B.even (number)(int) [tier=c2]", true).method,
+            "a.B.even (number)(int)");
+  EXPECT_EQ(jit_name(Runtime::hotspot, "int a.B.even (number)(int)", false).method,
+            "a.B.even (number)(int)");
+}
+
 TEST(JitName, V8MarksGiveTheTier) {
   EXPECT_EQ(jit_name(Runtime::v8, "JS:*handle /srv/app.js:3:10", false).tier, Tier::turbofan);
   const JitName interpreted = jit_name(Runtime::v8, "JS:~handle /srv/app.js:3:10", false);

@@ -141,6 +141,29 @@ TEST(MapName, Java) {
   EXPECT_EQ(own.name.display(), "java.util.HashMap.put(int,a.B[])");
 }
 
+// Names that only the JVM takes (JVMS 4.2.2): Kotlin, Groovy, Spock.
+TEST(MapName, JavaNamesWithParenthesesAndBlanks) {
+  const MapName even = parse_map_name(Runtime::hotspot, "int A.even (number)(int)");
+  EXPECT_EQ(even.name.type, "A");
+  EXPECT_EQ(even.name.function, "even (number)");
+  EXPECT_EQ(even.name.display(), "A.even (number)(int)");
+  EXPECT_NE(even.tier, Tier::stub);
+  EXPECT_EQ(parse_map_name(Runtime::hotspot, "A.even (number)(int)").name.display(),
+            "A.even (number)(int)");
+  const MapName sentence = parse_map_name(
+      Runtime::hotspot,
+      "java.lang.Object com.example.CartSpec.adds (1) item, and says \"it's\": ok(int, p.My Type)");
+  EXPECT_EQ(sentence.name.type, "com.example.CartSpec");
+  EXPECT_EQ(sentence.name.function, "adds (1) item, and says \"it's\": ok");
+  EXPECT_EQ(sentence.name.parameters, "int,p.My Type");
+  EXPECT_EQ(parse_map_name(Runtime::hotspot, "void p.My Type.run it()").name.display(),
+            "p.My Type.run it()");
+  EXPECT_EQ(parse_map_name(Runtime::hotspot, "LA;::even (number)(I)I").name.display(),
+            "A.even (number)");
+  EXPECT_EQ(parse_map_name(Runtime::hotspot, "LA;::even (number)").name.display(), "A.even (number)");
+  EXPECT_EQ(parse_map_name(Runtime::hotspot, "int A.a)b(((int)").name.display(), "A.a)b(((int)");
+}
+
 TEST(MapName, Erlang) {
   const MapName map = parse_map_name(Runtime::erlang, "$lists:map/2");
   EXPECT_EQ(map.name.type, "lists");

@@ -22,6 +22,28 @@ TEST(JavaNames, MalformedDescriptors) {
   EXPECT_FALSE(parameter_names("(" + std::string(256, '[') + "I)V"));
 }
 
+TEST(JavaNames, DescriptorsBehindNames) {
+  EXPECT_EQ(descriptor_at_end("put(Ljava/lang/Object;I)V"), 3U);
+  EXPECT_EQ(descriptor_at_end("even (number)(I)I"), 13U);
+  EXPECT_EQ(descriptor_at_end("a)b(((Lp/A (x);)[J"), 5U);
+  EXPECT_EQ(descriptor_at_end("f(I)V()V"), 5U);
+  EXPECT_EQ(descriptor_at_end("()V"), 0U);
+  for (const char* none : {"", "even (number)", "f", "f(", "f()", "f()VV", "f(I)", "f(;)V"}) {
+    EXPECT_EQ(descriptor_at_end(none), std::string_view::npos) << none;
+  }
+  EXPECT_EQ(descriptor_at_end(std::string(100'000, '(')), std::string_view::npos);
+}
+
+TEST(JavaNames, NamesOfClassesAndMethods) {
+  EXPECT_TRUE(is_class_name("p/My (odd) Class"));
+  EXPECT_TRUE(is_method_name("even (number)"));
+  for (const char* bad : {"", "a.b", "a;", "[I"}) {
+    EXPECT_FALSE(is_class_name(bad)) << bad;
+    EXPECT_FALSE(is_method_name(bad)) << bad;
+  }
+  EXPECT_FALSE(is_method_name("a/b"));
+}
+
 TEST(JavaNames, OneTypeAtATime) {
   std::string_view rest = "[JLa/B;Z";
   const auto longs = take_field_type(rest);

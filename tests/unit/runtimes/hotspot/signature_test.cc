@@ -119,6 +119,22 @@ TEST(MethodInfo, MethodHandleIntrinsics) {
       make_method_info("my/MethodHandle", "linkToStatic", "()V", 0x0108)->method_handle_intrinsic);
 }
 
+// JVMS 4.2.1, 4.2.2: what is not forbidden is a name.
+TEST(MethodInfo, NamesOfOtherLanguages) {
+  for (const char* name : {"even (number)", "a*b", "say \"it's\" #1: x::y", "a)b((", "()", "-", " ",
+                           "<init>", "lambda$0", "\xe6\x97\xa5", "f(I)"}) {
+    const auto info = make_method_info("p/My (odd) Class", name, "(ILp/A (b);)V", 9);
+    ASSERT_TRUE(info) << name;
+    EXPECT_EQ(info->name->function, name);
+    EXPECT_EQ(info->name->type, "p.My (odd) Class");
+    EXPECT_EQ(info->name->parameters, "int,p.A (b)");
+  }
+  for (const char* name : {"a.b", "a;b", "a[b", "a/b", "()V", "(Ljava/lang/String;)V"}) {
+    EXPECT_FALSE(make_method_info("A", name, "()V", 0)) << name;
+  }
+  EXPECT_FALSE(make_method_info("a.b", "f", "()V", 0));
+}
+
 TEST(MethodInfo, TextsThatAreNoNamesAreRefused) {
   EXPECT_FALSE(make_method_info("A", "f", "notadescriptor", 0));
   EXPECT_FALSE(make_method_info("A", "(I)V", "()V", 0));
