@@ -10,6 +10,7 @@
 #include "probe/exposer.h"
 #include "probe/undo.h"
 #include "process/process.h"
+#include "process/tracefs.h"
 #include "render/json.h"
 #include "render/trace_text.h"
 #include "runtimes/code_source.h"
@@ -24,6 +25,7 @@ struct ExposeCommand {
   bool undo = false;
   bool json = false;
   bool even_in_use = false;
+  bool aliases = false;
   size_t max_methods = 100;
   SourceOptions source;
 };
@@ -37,6 +39,7 @@ std::string exposed_json(const ExposedMethod& method) {
   JsonObject line("exposed");
   line.text("method", method.method)
       .text("symbol", method.symbol)
+      .text("alias", method.alias)
       .text("file", method.file)
       .address("offset", method.offset)
       .number("bodies", method.bodies)
@@ -46,11 +49,11 @@ std::string exposed_json(const ExposedMethod& method) {
 }
 
 std::string exposed_text(const ExposedMethod& method) {
-  std::string out = fmt::format(
-      "{}\n  symbol   {}\n  file     {} +{:#x}\n  bodies   {} of {} lead "
-      "through it\n",
-      printable(method.method), printable(method.symbol), printable(method.file), method.offset,
-      method.sites, method.bodies);
+  std::string out =
+      fmt::format("{}\n  symbol   {}\n", printable(method.method), printable(method.symbol));
+  if (!method.alias.empty()) out += fmt::format("  alias    {}\n", printable(method.alias));
+  out += fmt::format("  file     {} +{:#x}\n  bodies   {} of {} lead through it\n",
+                     printable(method.file), method.offset, method.sites, method.bodies);
   for (const std::string& reason : method.reasons)
     out += fmt::format("           not: {}\n", printable(reason));
   out += fmt::format("  bpftrace {}\n", method.bpftrace.substr(method.bpftrace.find(' ') + 1));
@@ -92,12 +95,14 @@ Status expose(const ExposeCommand& options) {
   ExposeOptions expose_options;
   expose_options.patterns = options.patterns;
   expose_options.max_methods = options.max_methods;
+  expose_options.aliases = options.aliases;
   expose_options.stop_asked = [] { return interrupts() != 0; };
   int asked_until_end = 0;
   expose_options.leave_asked = [&] { return interrupts() > asked_until_end; };
   expose_options.on_wait = report_wait;
   JITSCOPE_ASSIGN(const auto exposer,
                   Exposer::start(process, *source, expose_options));
+  if (tracefs_directory().empty()) report_note("note: " + tracefs_missing());
   News news(options, *exposer);
   news.print();
   report_note(fmt::format("live image at {:#x}; stopped {}; gdb: add-symbol-file FILE -o {:#x}",
@@ -169,6 +174,8 @@ void add_expose_command(CLI::App& app, int& status) {
   command->add_flag("--keep", options->keep, "Leave it in place and return");
   auto* undo_flag = command->add_flag("--undo", options->undo,
                                       "Take back what a dead jitscope left in the process");
+  command->add_flag("--aliases", options->aliases,
+                    "A second symbol a method, with its signature (wildcards count calls twice then)");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
       ->check(CLI::Range(1, INT32_MAX));

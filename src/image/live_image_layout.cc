@@ -138,8 +138,11 @@ Result<Tail> symbol_tail(std::span<const ImageSymbol> symbols, const Geometry& g
   const auto add = [&](const ImageSymbol& symbol) {
     Elf64_Sym entry{};
     entry.st_name = names.add(symbol.name);
-    entry.st_info =
-        static_cast<unsigned char>(ELF64_ST_INFO(symbol.global ? STB_GLOBAL : STB_LOCAL, STT_FUNC));
+    // Profilers name code by labels too; bpftrace, perf probe, BCC and libbpf take functions only,
+    // so that a wildcard finds a method's probe point and not what leads to it.
+    entry.st_info = static_cast<unsigned char>(symbol.global
+                                                   ? ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
+                                                   : ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE));
     entry.st_other = STV_DEFAULT;
     entry.st_shndx = section_text;
     entry.st_value = symbol.offset;  // addresses of the file begin at 0: address = offset

@@ -14,6 +14,7 @@
 #include "probe/symbol_names.h"
 #include "probe/trampolines.h"
 #include "probe/undo.h"
+#include "process/tracefs.h"
 
 namespace jitscope {
 namespace {
@@ -127,6 +128,9 @@ std::vector<SymbolName> LiveExposer::new_symbols() const {
     names.push_back(&tracker_.methods().name(i));
   }
   std::vector<SymbolName> symbols = symbol_names(names);
+  if (!options_.aliases) {
+    for (SymbolName& symbol : symbols) symbol.alias.clear();
+  }
   std::unordered_set<std::string> taken;
   for (const SymbolName& symbol : symbols_) taken.insert({symbol.symbol, symbol.alias});
   symbols.erase(symbols.begin(), symbols.begin() + static_cast<ptrdiff_t>(symbols_.size()));
@@ -207,6 +211,8 @@ std::vector<ExposedMethod> LiveExposer::exposed() const {
   std::vector<ExposedMethod> result;
   const std::string& file = trampolines_.file_here();
   const bool proc_path = file.starts_with("/proc/");
+  const std::string mounted = tracefs_directory();
+  const std::string tracing = mounted.empty() ? "/sys/kernel/tracing" : mounted;
   for (size_t i = 0; i < points_.size(); ++i) {
     ExposedMethod each;
     each.method = tracker_.methods().display(i);
@@ -232,9 +238,8 @@ std::vector<ExposedMethod> LiveExposer::exposed() const {
           fmt::format("perf record -e 'probe_jitscope:{}' -p {}", event, process_.pid());
     }
     each.tracefs = fmt::format(
-        "echo 'p:jitscope/{} {}:{:#x} this_or_arg1=%si arg2=%dx' >> "
-        "/sys/kernel/tracing/uprobe_events",
-        event, file, each.offset);
+        "echo 'p:jitscope/{} {}:{:#x} this_or_arg1=%si arg2=%dx' >> {}/uprobe_events", event, file,
+        each.offset, tracing);
     result.push_back(std::move(each));
   }
   return result;

@@ -25,12 +25,15 @@ struct ExposeOptions {
   std::function<bool()> stop_asked;
   std::function<bool()> leave_asked;
   std::function<void(const Error& why)> on_wait;
+  // A second symbol a method, with the signature. A tool that is given a wildcard counts a call once
+  // for each symbol that matches, so they are there only for those who ask.
+  bool aliases = false;
 };
 
 struct ExposedMethod {
   std::string method;
   std::string symbol;
-  std::string alias;
+  std::string alias;                 // "" without ExposeOptions::aliases
   std::string file;                  // as tools here open it
   uint64_t offset = 0;               // of the probe instruction in the file
   size_t bodies = 0;                 // alive now

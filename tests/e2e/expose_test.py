@@ -1,6 +1,7 @@
 """Methods that are exposed can be traced by bpftrace, perf and ftrace with the command lines that
 expose prints: each counts exactly what the program called, and sees the arguments."""
 
+import json
 import os
 import pathlib
 import re
@@ -25,7 +26,7 @@ def need(tool):
 
 def expose(target, *patterns):
     run = Run("expose", "-p", target.pid, "--json", *patterns)
-    for _ in patterns:
+    for _ in [pattern for pattern in patterns if not pattern.startswith("--")]:
         run.expect('{"type":"exposed"')
     return run, {each["method"]: each for each in run.objects("exposed")}
 
@@ -81,6 +82,50 @@ def test_bpftrace():
             counts = re.findall(r"@\w*: (\d+)", "\n".join(tool.out))
             equal(counts, ["100000"], f"{what}: bpftrace's count")
     on_each_jdk(count)
+
+
+def bpftrace_counts(target, program, calls):
+    """What a program of bpftrace's counts of so many calls, by its map's key."""
+    with Child(["bpftrace", "-B", "line", "-e", program + ' interval:ms:20 { printf("attached\\n"); }']) as tool:
+        tool.expect("attached")
+        target.go(f"go {calls}")
+        tool.signal(signal.SIGINT)
+        equal(tool.finish(), 0, f"bpftrace: {tool.story()}")
+        return {key: int(count) for key, count in re.findall(r"@\w*\[(.*)\]: (\d+)", "\n".join(tool.out))}
+
+
+def test_wildcards_count_each_call_once():
+    need("bpftrace")
+    calls = 5000
+    names = [f"OddNames.odd{k}(int)" for k in range(8)] + ["OddNames.odd0(long)", "OddNames.plain(int)"]
+    for major, java in jdks().items():
+        with start_java(java, "OddNames", dontinline="OddNames::*", flags=["-XX:-Inline"]) as target:
+            warm(target, names, "c2")
+            run, exposed = expose(target, *names)
+            file = exposed[names[0]]["file"]
+            symbols = {each["symbol"] for each in exposed.values()}
+            equal(len(symbols), len(names), "distinct symbols")
+            wanted = {f"uprobe:{file}:{symbol}": calls for symbol in symbols}
+            for wildcard in ("*", "*OddNames*", "OddNames.*"):
+                equal(bpftrace_counts(target, f"uprobe:{file}:{wildcard} {{ @[probe] = count(); }}", calls), wanted,
+                      f"JDK {major}: {wildcard}")
+            overloads = {probe: count for probe, count in wanted.items() if ".odd0" in probe}
+            equal(bpftrace_counts(target, f"uprobe:{file}:*odd0* {{ @[probe] = count(); }}", calls), overloads,
+                  f"JDK {major}: overloads")
+            equal(len(overloads), 2, "overloads")
+            if shutil.which("perf"):
+                listed = shell(f"perf probe -x {file} -D '*'").splitlines()
+                equal(len([line for line in listed if line.startswith("p:")]), len(names), f"perf probe: {listed}")
+            run.interrupt()
+            run.result()
+            # For those who ask for them.
+            run, exposed = expose(target, "--aliases", names[0])
+            equal(exposed[names[0]]["alias"], names[0], "the alias")
+            counts = bpftrace_counts(target, f"uprobe:{exposed[names[0]]['file']}:*odd* {{ @[probe] = count(); }}", 100)
+            equal(sorted(counts.values()), [100, 100], "symbol and alias")
+            run.interrupt()
+            run.result()
+            target.check_sound()
 
 
 def shell(command, **options):
@@ -178,6 +223,36 @@ def test_tracefs_arguments():
     on_each_jdk(fetch)
 
 
+WITHOUT_TRACEFS = 'umount /sys/kernel/tracing 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec "$@"'
+
+
+def test_without_tracefs():
+    """What bpftrace would say of it is a riddle: expose says it, with the command that helps."""
+    need("bpftrace")
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        raise Skip("needs root and unshare")
+    alone = ["unshare", "--mount", "sh", "-c", WITHOUT_TRACEFS, "sh"]
+    if subprocess.run([*alone, "test", "-e", "/sys/kernel/tracing/uprobe_events"], check=False).returncode == 0:
+        raise Skip("tracefs cannot be unmounted here")
+    with start_java(max(jdks().items())[1], "TruthMain", dontinline="Truth*::*") as target:
+        warm(target, [FIXED], "c2")
+        with Child([*alone, harness.JITSCOPE, "expose", "-p", str(target.pid), "--json", FIXED]) as run:
+            command = json.loads(run.expect('{"type":"exposed"'))["commands"]["bpftrace"]
+            wait_for(lambda: any("Ctrl-C" in line for line in list(run.err)), f"expose: {run.story()}")
+            note = next((line for line in run.err if "tracefs is not mounted" in line), None)
+            check(note, f"no word about tracefs: {run.story()}")
+            mount = re.search(r"as root: (mount .*)", note)[1]
+            once = command[:-1] + " interval:ms:20 { exit(); }'"
+            failed = subprocess.run([*alone, "sh", "-c", once], capture_output=True, text=True)
+            done = subprocess.run([*alone, "sh", "-c", f"{mount} && {once}"], capture_output=True, text=True)
+            print(f"note: without tracefs, bpftrace ends with {failed.returncode}")
+            equal(done.returncode, 0, f"with what the note advises: {done.stderr}")
+            check("failed to detach" not in done.stderr, f"with what the note advises: {done.stderr}")
+            run.signal(signal.SIGINT)
+            equal(run.finish(), 0, f"expose: {run.story()}")
+        target.check_sound()
+
+
 def test_keep_and_undo():
     for major, java in jdks().items():
         with start_java(java, "TruthMain", dontinline="Truth*::*") as target:
@@ -198,4 +273,4 @@ def test_keep_and_undo():
             jitscope("expose", "--undo", "-p", target.pid, status=(0, 1))
 
 
-harness.main(test_bpftrace, test_perf, test_tracefs_arguments, test_keep_and_undo)
+harness.main(test_bpftrace, test_wildcards_count_each_call_once, test_perf, test_tracefs_arguments, test_without_tracefs, test_keep_and_undo)
