@@ -60,7 +60,7 @@ struct Advice {
 constexpr std::array kAdvice = {
     Advice{kNoSource, ""},
     Advice{"the JIT's map or dump was refused",
-           "see the sources below: the refusal says why; --force accepts it"},
+           "see the sources below: the refusal says why; --force accepts what is a regular file"},
     Advice{kNoBodyThen,
            "the dump was started late or was cut (record from the start of the process), or the "
            "code came and went between two looks of `jitscope record`"},

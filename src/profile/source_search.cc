@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/byte_cursor.h"
+#include "base/file_kind.h"
 #include "formats/jitdump/jitdump.h"
 #include "formats/perfmap/perf_map_line.h"
 #include "process/process.h"
@@ -125,7 +126,8 @@ Result<FoundFile> SourceSearch::open_trusted(const std::string& root, const std:
     return fail(system_error("cannot be examined", found.shown));
   }
   if (!S_ISREG(status.st_mode)) {
-    return fail(ErrorKind::not_permitted, "refused: no regular file", found.shown);
+    return fail(ErrorKind::not_permitted, fmt::format("refused: is {}", file_kind(status.st_mode)),
+                found.shown, "a runtime writes a regular file");
   }
   if (!options_.force && std::ranges::find(owners, status.st_uid) == owners.end()) {
     return fail(ErrorKind::not_permitted,

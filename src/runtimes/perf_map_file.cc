@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/file_kind.h"
 #include "runtimes/in_root.h"
 
 namespace jitscope {
@@ -26,24 +27,6 @@ std::string in_directory(std::string_view directory, pid_t pid) {
 std::unexpected<Error> refuse(const PerfMapPlace& place, std::string why, std::string hint = {}) {
   return fail(ErrorKind::not_permitted, fmt::format("perf map refused: {}", why), place.shown(),
               std::move(hint));
-}
-
-std::string_view kind_of(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFLNK:
-      return "a symbolic link";
-    case S_IFIFO:
-      return "a FIFO";
-    case S_IFSOCK:
-      return "a socket";
-    case S_IFDIR:
-      return "a directory";
-    case S_IFCHR:
-    case S_IFBLK:
-      return "a device";
-    default:
-      return "no regular file";
-  }
 }
 
 int64_t nanoseconds(const timespec& time) {
@@ -88,7 +71,11 @@ Result<UniqueFd> open_perf_map(const PerfMapPlace& place, const PerfMapTrust& tr
     return refuse(place, "it is a symbolic link",
                   "anybody can put one into /tmp; look where it points, then read it with --force");
   }
-  if (!S_ISREG(info.st_mode)) return refuse(place, fmt::format("it is {}", kind_of(info.st_mode)));
+  if (!S_ISREG(info.st_mode)) {
+    return refuse(place, fmt::format("it is {}", file_kind(info.st_mode)),
+                  "remove it: a runtime writes a regular file there (perf itself would wait for ever "
+                  "where it is a FIFO)");
+  }
   if (!trust.force) {
     if (info.st_uid != 0 && info.st_uid != trust.owner) {
       return refuse(
