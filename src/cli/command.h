@@ -35,8 +35,8 @@ void add_source_folder_option(CLI::App& command, std::string& folder, const std:
 // For CLI11's check(): "" for a number of seconds above 0, else what is wrong.
 std::string check_seconds(const std::string& text);
 
-// What a terminal would obey (base/printable.h) leaves by none of the ways below: names of strangers
-// may be in any text.
+// What a terminal would obey (base/printable.h) leaves by none of the ways below: names of
+// strangers may be in any text.
 
 // "jitscope: ..." on standard error, with the hint on a line of its own; the exit status.
 int report_error(const Error& error);
@@ -51,8 +51,8 @@ void report_wait(const Error& why);
 class Output {
  public:
   // Writes what can be written without waiting for a reader, at most `wait` for the first byte, and
-  // removes it from `text` (what stays is in its printable form). False when nobody will read the rest: the pipe is closed (that is
-  // fine), or writing failed (then error() says so).
+  // removes it from `text` (what stays is in its printable form). False when nobody will read the
+  // rest: the pipe is closed (that is fine), or writing failed (then error() says so).
   bool write_some(std::string& text, std::chrono::milliseconds wait);
   // All of it; waits for the reader until the user interrupts more than `allowed_interrupts` times.
   bool write_all(std::string text, int allowed_interrupts = 0);

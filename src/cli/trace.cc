@@ -127,10 +127,10 @@ class CallPrinter {
 void announce(const TraceCommand& options, const CodeSource& source, const TraceStart& start) {
   for (const std::string& note : start.notes) report_note("note: " + note);
   if (!source.caveat().empty()) report_note("note: " + source.caveat());
-  report_note(fmt::format(
-      "tracing {}, {} of {} compiled bodies{} ({}); stopped {}; Ctrl-C ends",
-      plural(start.methods, "method"), start.sites, start.bodies, backends_text(start),
-      start.backend_reason, duration_text(start.stopped)));
+  report_note(fmt::format("tracing {}, {} of {} compiled bodies{} ({}); stopped {}; Ctrl-C ends",
+                          plural(start.methods, "method"), start.sites, start.bodies,
+                          backends_text(start), start.backend_reason,
+                          duration_text(start.stopped)));
   if (start.bodies == 0) {
     report_note("none of them is compiled yet: waiting for the first compiled body");
   }
@@ -235,11 +235,12 @@ void add_trace_command(CLI::App& app, int& status) {
   command->callback([options, &status] {
     catch_interrupts();
     if (options->count && options->stack) {
-      status = report_error({ErrorKind::usage,
-                             "--count leaves the calls in the kernel, so --stack has nothing to show",
-                             {},
-                             "use one of them; --stack --max-events N shows the stacks of N calls",
-                             0});
+      status =
+          report_error({ErrorKind::usage,
+                        "--count leaves the calls in the kernel, so --stack has nothing to show",
+                        {},
+                        "use one of them; --stack --max-events N shows the stacks of N calls",
+                        0});
       return;
     }
     const Result<int> result = trace(*options);

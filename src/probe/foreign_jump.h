@@ -1,6 +1,7 @@
 // Entries that another jitscope has patched: their jump leads into a live image. They are left as
-// they are (its own end would not find its jump otherwise), and can carry a breakpoint all the same:
-// that fires at the entry whatever lies there, before, during and after the other one's trace.
+// they are (its own end would not find its jump otherwise), and can carry a breakpoint all the
+// same: that fires at the entry whatever lies there, before, during and after the other one's
+// trace.
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,7 @@ Status check_compiles(const Process& process) {
   if (info.runtime != Runtime::hotspot) return {};
   const std::string why = why_hotspot_compiles_nothing(process, info.library, info.library_base);
   if (why.empty()) return {};
-  return fail(ErrorKind::not_possible,
-              fmt::format("this JVM never compiles a method: {}", why),
+  return fail(ErrorKind::not_possible, fmt::format("this JVM never compiles a method: {}", why),
               fmt::format("pid {}", process.pid()),
               "interpreted calls enter no code of their own that could be probed");
 }

@@ -22,8 +22,8 @@ constexpr milliseconds worth_telling{1000};
 // At random, so that two who met do not meet again.
 microseconds pause_after(unsigned tries) {
   static std::minstd_rand random(std::random_device{}());
-  const auto most = std::min<int64_t>(int64_t{500} << std::min(tries, 10U),
-                                      microseconds(longest_pause).count());
+  const auto most =
+      std::min<int64_t>(int64_t{500} << std::min(tries, 10U), microseconds(longest_pause).count());
   return microseconds(most / 4 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)));
 }
 

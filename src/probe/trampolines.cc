@@ -61,8 +61,9 @@ Status Trampolines::map_image(uint64_t address) {
                                                        image_text_pages));
     // Tells `expose --undo` that a living jitscope works with the image, before it can be seen.
     ::flock(image.fd(), LOCK_EX | LOCK_NB);
-    auto report = patiently<StopReport>(
-        patience_, [&] { return map_file(process_, home_.path_in_target, address, image.mapped_length()); });
+    auto report = patiently<StopReport>(patience_, [&] {
+      return map_file(process_, home_.path_in_target, address, image.mapped_length());
+    });
     if (!report) return fail(std::move(report.error()));
     account(*report);
     image_ = std::move(image);

@@ -28,7 +28,7 @@ struct RseqConfiguration {
   uint32_t flags;
   uint32_t pad;
 };
-constexpr size_t kMostKept = 65536;  // signals; beyond these the wait has its limit
+constexpr size_t kMostKept = 65536;    // signals; beyond these the wait has its limit
 constexpr uint64_t kRseqSequence = 8;  // offset of rseq_cs in struct rseq
 
 bool in_restartable_sequence(const Process& process, pid_t tid) {

@@ -47,12 +47,12 @@ ThreadEvent wait_thread(pid_t tid, bool leader, std::chrono::steady_clock::time_
 
 class ThreadStop {
  public:
-  // Every thread. Errors: not_permitted (who traces it already, with errno EBUSY), not_possible (a thread does
-  // not stop in time, a kernel thread), target_gone. Nothing is held after an error.
+  // Every thread. Errors: not_permitted (who traces it already, with errno EBUSY), not_possible (a
+  // thread does not stop in time, a kernel thread), target_gone. Nothing is held after an error.
   static Result<ThreadStop> all(const Process& process, std::chrono::milliseconds timeout);
-  // One thread; target_gone when it has exited. The process's first thread, if it is another one, is
-  // seized too (it runs on, until the end of the tracer thread): so two tracers of this kind never
-  // work on one process at the same time, whatever thread each of them takes.
+  // One thread; target_gone when it has exited. The process's first thread, if it is another one,
+  // is seized too (it runs on, until the end of the tracer thread): so two tracers of this kind
+  // never work on one process at the same time, whatever thread each of them takes.
   static Result<ThreadStop> one(const Process& process, pid_t tid,
                                 std::chrono::milliseconds timeout);
 

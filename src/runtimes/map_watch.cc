@@ -41,8 +41,8 @@ Result<std::unique_ptr<MapWatch>> MapWatch::open(const Process& process, const s
   if (!opened) return fail(system_error("cannot open the perf map's folder", shown));
   watch->events_ = UniqueFd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!watch->events_) return fail(system_error("cannot watch the perf map", shown));
-  watch->folder_watch_ = ::inotify_add_watch(
-      watch->events_.get(), by_descriptor(opened).c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+  watch->folder_watch_ = ::inotify_add_watch(watch->events_.get(), by_descriptor(opened).c_str(),
+                                             IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
   if (watch->folder_watch_ < 0) return fail(system_error("cannot watch the perf map", shown));
   watch->watch_file();
   return watch;

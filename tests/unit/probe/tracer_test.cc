@@ -321,8 +321,7 @@ TEST_F(TracerTest, TwoOnOneMethodCountAllInBothOrdersOfEnding) {
     ASSERT_TRUE(first);
     auto second = Tracer::start(*process_, source_, options);
     if (!second) GTEST_SKIP() << "no hardware breakpoints here: " << to_string(second.error());
-    EXPECT_EQ((*second)->started().sites_by,
-              (std::map<Backend, size_t>{{Backend::breakpoint, 1}}));
+    EXPECT_EQ((*second)->started().sites_by, (std::map<Backend, size_t>{{Backend::breakpoint, 1}}));
     EXPECT_EQ(target_->call(entry(0), 100), 100U);
     Tracer& ends = first_ends_first ? *first : **second;
     Tracer& goes_on = first_ends_first ? **second : *first;

@@ -40,8 +40,8 @@ TEST(OneTracer, HoldingAnyThreadKeepsOthersOut) {
   JITSCOPE_REQUIRE_TARGET(target);
   const std::vector<pid_t> tids = list_threads(target.pid());
   ASSERT_GE(tids.size(), 4U);
-  for (const auto& [mine, wanted] : {std::pair{tids[2], tids[0]}, std::pair{tids[2], tids[3]},
-                                     std::pair{tids[0], tids[3]}}) {
+  for (const auto& [mine, wanted] :
+       {std::pair{tids[2], tids[0]}, std::pair{tids[2], tids[3]}, std::pair{tids[0], tids[3]}}) {
     const Met met = meet_while_holding(target.process(), mine, wanted);
     ASSERT_FALSE(met.all);
     EXPECT_EQ(met.all.error().system_errno, EBUSY);

@@ -35,8 +35,8 @@ class MapWatchTest : public test::ScratchFolderTest {
 
 TEST_F(MapWatchTest, NoticesThatItGrows) {
   append("perf-1.map");
-  for (const std::string& prefix : {std::string(), std::string("/proc/") +
-                                                       std::to_string(::getpid()) + "/root"}) {
+  for (const std::string& prefix :
+       {std::string(), std::string("/proc/") + std::to_string(::getpid()) + "/root"}) {
     auto watch = open(prefix);
     ASSERT_TRUE(watch);
     EXPECT_TRUE(watch->complete());
