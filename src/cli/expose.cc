@@ -135,6 +135,27 @@ Status expose(const ExposeCommand& options) {
   return failure;
 }
 
+// What was not taken back, and the command that does.
+Status left_alone(const UndoReport& report, pid_t pid) {
+  if (report.complete()) return {};
+  if (report.in_use + report.files_in_use == 0) {
+    return fail(ErrorKind::not_possible,
+                fmt::format("{} live image{} left alone: the notes say why", report.unreadable,
+                            report.unreadable == 1 ? "" : "s"));
+  }
+  const std::string what =
+      report.in_use != 0
+          ? fmt::format("{} live image{}", report.in_use, report.in_use == 1 ? "" : "s")
+          : fmt::format("{} file{}", report.files_in_use, report.files_in_use == 1 ? "" : "s");
+  return fail(ErrorKind::not_possible,
+              fmt::format("{} left alone: a running jitscope works with {}", what,
+                          report.in_use + report.files_in_use == 1 ? "it" : "them"),
+              {},
+              fmt::format("let it end by itself, or take it back all the same: jitscope expose "
+                          "--undo --force -p {}",
+                          pid));
+}
+
 Status undo(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
   JITSCOPE_ASSIGN(const UndoReport report, undo_all(process, options.even_in_use));
@@ -143,23 +164,20 @@ Status undo(const ExposeCommand& options) {
     JsonObject line("undone");
     line.number("images", report.images)
         .number("in_use", report.in_use)
+        .number("unreadable", report.unreadable)
         .number("entries_restored", report.entries_restored)
-        .number("files_removed", report.files_removed);
+        .number("files_removed", report.files_removed)
+        .number("files_in_use", report.files_in_use);
     write_out(line.str() + "\n");
-    return {};
+  } else {
+    write_out(
+        fmt::format("{} live image{}, {} entries put back, {} needed nothing, {} file{} "
+                    "removed; stopped {}\n",
+                    report.images, report.images == 1 ? "" : "s", report.entries_restored,
+                    report.entries_not_ours, report.files_removed,
+                    report.files_removed == 1 ? "" : "s", duration_text(report.stopped)));
   }
-  write_out(
-      fmt::format("{} live image{}, {} entries put back, {} needed nothing, {} file{} "
-                  "removed; stopped {}\n",
-                  report.images, report.images == 1 ? "" : "s", report.entries_restored,
-                  report.entries_not_ours, report.files_removed,
-                  report.files_removed == 1 ? "" : "s", duration_text(report.stopped)));
-  if (report.in_use != 0) {
-    report_note(
-        fmt::format("{} left alone: a running jitscope works with {} (--force takes them too)",
-                    report.in_use, report.in_use == 1 ? "it" : "them"));
-  }
-  return {};
+  return left_alone(report, options.pid);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 // all the time: the target, which runs its text pages, and tools, which read its symbols.
 //
 // - Blocks are allocated before bytes are relied upon (posix_fallocate), so that a full disk is an
-//   error here and never a SIGBUS there. The file never shrinks.
+//   error here and never a SIGBUS there: a page of the table with its first record, pages of text
+//   with their batch. The file never shrinks.
 // - The part behind the mapping only grows; readers are moved over by one aligned 8-byte store to
 //   e_shoff. Nothing that a reader may be looking at is overwritten. Each add_symbols() writes the
 //   whole table again: add symbols in batches.
@@ -96,7 +97,7 @@ Result<LiveImage> LiveImage::create(UniqueFd fd, const ImageIdentity& identity, 
   if (::ftruncate(image.fd(), static_cast<off_t>(length)) != 0) {
     return fail(image_io_error("cannot set the size of the code image", errno));
   }
-  JITSCOPE_TRY(allocate(image.fd(), 0, image.text_begin()));
+  JITSCOPE_TRY(allocate(image.fd(), 0, 2 * live_image_page));  // and the first page of the table
   const layout::Geometry geometry = geometry_of(image.table_pages_, image.text_pages_);
   JITSCOPE_ASSIGN(const layout::Tail tail, layout::symbol_tail({}, geometry, image.tail_));
   JITSCOPE_TRY(allocate(image.fd(), image.tail_, tail.bytes.size()));
@@ -124,6 +125,10 @@ uint32_t LiveImage::record_capacity() const {
   return static_cast<uint32_t>(table_pages_ * (live_image_page / layout::record_size));
 }
 
+uint64_t LiveImage::batch_end(uint64_t bytes) const {
+  return page_up(page_up(next_text_) + bytes);
+}
+
 Result<uint64_t> LiveImage::begin_batch(uint64_t bytes) {
   if (bytes == 0) return fail(ErrorKind::not_possible, "a batch of no bytes has no place");
   const uint64_t begin = page_up(next_text_);
@@ -131,7 +136,7 @@ Result<uint64_t> LiveImage::begin_batch(uint64_t bytes) {
     return fail(ErrorKind::not_possible,
                 fmt::format("the code image is full: {} bytes wanted, {} left", bytes,
                             begin > text_end() ? 0 : text_end() - begin),
-                {}, "make a new image with more text pages");
+                {}, "what is in place stays; a new run gets a new image");
   }
   // Whole pages of int3: nothing between the slots can run by accident, and no page that the target
   // touches is a hole.
@@ -156,7 +161,7 @@ Status LiveImage::add_record(const ImageRecord& record) {
   if (record_count_ >= record_capacity()) {
     return fail(ErrorKind::not_possible,
                 fmt::format("the table of the code image is full ({} sites)", record_capacity()),
-                {}, "make a new image with room for more sites");
+                {}, "what is in place stays; a new run gets a new image");
   }
   if (record.entry == 0 || record.original_length < layout::min_original ||
       record.original_length > live_image_max_original || record.slot_offset < text_begin() ||
@@ -171,8 +176,9 @@ Status LiveImage::add_record(const ImageRecord& record) {
   bytes.original_length = record.original_length;
   std::copy_n(record.original, record.original_length, bytes.original);
   bytes.check = layout::record_check(bytes, record_count_);
-  JITSCOPE_TRY(write_image_at(fd(), live_image_page + record_count_ * layout::record_size,
-                              std::as_bytes(std::span(&bytes, 1))));
+  const uint64_t offset = live_image_page + record_count_ * layout::record_size;
+  if (offset % live_image_page == 0) JITSCOPE_TRY(allocate(fd(), offset, live_image_page));
+  JITSCOPE_TRY(write_image_at(fd(), offset, std::as_bytes(std::span(&bytes, 1))));
   ++record_count_;
   return {};
 }

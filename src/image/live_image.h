@@ -53,8 +53,8 @@ struct ImageIdentity {
 class LiveImage {
  public:
   // Lays out an empty image in `fd` (read-write; takes ownership), with space for `sites` records
-  // and `text_pages` pages of slots; all blocks of the header and table are allocated at once, so
-  // that a full disk shows here. `sites` and `text_pages` are rounded up to whole pages. The file
+  // and `text_pages` pages of slots; blocks of the table and the text are allocated when they are
+  // first needed. `sites` and `text_pages` are rounded up to whole pages. The file
   // must be new (a hole made by ftruncate, not longer than the image, will do): never lay an image
   // over one that a process may have mapped.
   static Result<LiveImage> create(UniqueFd fd, const ImageIdentity& identity, uint32_t sites = 1024,
@@ -68,6 +68,8 @@ class LiveImage {
   // Begins a fresh page for a batch and reserves `bytes` there: the file offset, or an error when
   // the image is full. The batch's pages are allocated and filled with int3.
   Result<uint64_t> begin_batch(uint64_t bytes);
+  // Up to where the file must be mapped for a batch of so many bytes.
+  [[nodiscard]] uint64_t batch_end(uint64_t bytes) const;
   // Writes code into text that begin_batch() reserved (and allocated).
   Status write_text(uint64_t offset, std::span<const std::byte> code);
   // Appends a record; the entry may be patched only after this. original_length is at least 5.
@@ -117,5 +119,9 @@ struct ParsedImage {
 Result<ParsedImage> parse_live_image(std::span<const std::byte> bytes);
 // The first page alone decides this (for looking through many mappings).
 [[nodiscard]] bool looks_like_live_image(std::span<const std::byte> first_page);
+// How many bytes parse_live_image needs: header and table. 0 when the first page makes no sense.
+[[nodiscard]] uint64_t live_image_bytes_to_parse(std::span<const std::byte> first_page);
+// Whether there may be records behind `part` (pages of the table): its last one is in use.
+[[nodiscard]] bool live_image_table_goes_on(std::span<const std::byte> part);
 
 }  // namespace jitscope

@@ -88,6 +88,17 @@ bool looks_like_live_image(std::span<const std::byte> first_page) {
   return at_our_note(cursor);
 }
 
+uint64_t live_image_bytes_to_parse(std::span<const std::byte> first_page) {
+  ByteCursor cursor(first_page);
+  if (!at_our_note(cursor)) return 0;
+  const auto header = read_header(cursor);
+  return header && check_geometry(*header) ? header->text_offset : 0;
+}
+
+bool live_image_table_goes_on(std::span<const std::byte> part) {
+  return part.size() >= layout::record_size && !all_zero(part.last(layout::record_size));
+}
+
 Result<ParsedImage> parse_live_image(std::span<const std::byte> bytes) {
   ByteCursor cursor(bytes);
   if (!at_our_note(cursor)) {

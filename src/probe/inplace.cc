@@ -1,7 +1,7 @@
 #include "probe/inplace.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <map>
 
 #include "probe/eligibility.h"
-#include "probe/image_home.h"
+#include "process/mapped_identity.h"
 
 namespace jitscope {
 namespace {
@@ -39,7 +39,7 @@ bool still_there(const Process& process, const SiteRequest& request,
 }  // namespace
 
 InplacePages::~InplacePages() {
-  for (const std::string& file : files_) ::unlink(file.c_str());
+  for (const ImageHome& home : homes_) remove_image_file(home);
 }
 
 Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* const> requests,
@@ -52,10 +52,8 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
                 "the kernel sets no uprobe there; use --backend breakpoint");
   }
   JITSCOPE_ASSIGN(ImageHome home, create_image_file(process_, 2 * page_bytes));
-  files_.push_back(home.path_here);
-  ::flock(home.fd.get(),
-          LOCK_EX | LOCK_NB);  // as for a live image: a living jitscope works with it
   if (::ftruncate(home.fd.get(), page_bytes) != 0) {
+    remove_image_file(home);
     return fail(system_error("cannot size the page's file", home.path_here));
   }
 
@@ -75,6 +73,14 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
     return {};
   };
 
+  // All are stopped: what the target opened is what it will map.
+  auto opened = [&](int64_t result) -> Status {
+    if (result < 0)
+      return fail(system_error("the target cannot open the page's file", home.path_here,
+                               static_cast<int>(-result)));
+    return check_descriptor(process_, static_cast<int>(result), home.fd.get());
+  };
+
   auto register_sites = [&](int64_t mapped) -> Status {
     if (mapped < 0 && mapped >= -4095) {
       return fail(system_error("cannot map over the page", {}, static_cast<int>(-mapped)));
@@ -83,7 +89,7 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
     for (const SiteRequest* request : requests) {
       slots.push_back({request->id, request->body.entry - page});
     }
-    const Status status = ready(home.path_here, slots);
+    const Status status = ready(path_of_descriptor(home.fd.get()), slots);
     for (SiteOutcome* outcome : outcomes) {
       outcome->placed = status.has_value();
       if (!status) outcome->reason = to_string(status.error());
@@ -93,8 +99,9 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
 
   const std::vector<RemoteCall> calls = {
       {SYS_openat,
-       {Arg::of(static_cast<uint64_t>(-100)), Arg::of_text(home.path_in_target), Arg::of(0)},
-       {}},
+       {Arg::of(static_cast<uint64_t>(AT_FDCWD)), Arg::of_text(home.path_in_target),
+        Arg::of(O_RDONLY | O_CLOEXEC | O_NOFOLLOW)},
+       opened},
       {SYS_mmap,
        {Arg::of(page), Arg::of(page_bytes), Arg::of(PROT_READ | PROT_EXEC),
         Arg::of(MAP_PRIVATE | MAP_FIXED), Arg::of_result(0), Arg::of(0)},
@@ -102,12 +109,15 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
       {SYS_mprotect, {Arg::of(page), Arg::of(page_bytes), Arg::of(protection(*mapping))}, {}},
       {SYS_close, {Arg::of_result(0)}, {}},
   };
-  JITSCOPE_ASSIGN(const RemoteReport report, patiently<RemoteReport>(patience_, [&] {
-                    return run_remote_calls(process_, calls, true, copy_page);
-                  }));
-  stopped_ += report.stop.stopped;
+  auto report = patiently<RemoteReport>(
+      patience_, [&] { return run_remote_calls(process_, calls, true, copy_page); });
+  if (!report) {
+    remove_image_file(home);
+    return fail(std::move(report.error()));
+  }
+  stopped_ += report->stop.stopped;
   pages_.insert(page);
-  held_.push_back(std::move(home.fd));
+  homes_.push_back(std::move(home));
   return {};
 }
 

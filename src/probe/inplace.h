@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
+#include "probe/image_home.h"
 #include "probe/patience.h"
 #include "probe/site.h"
 #include "process/process.h"
@@ -46,8 +46,7 @@ class InplacePages {
   const Process& process_;
   Patience patience_;
   std::set<uint64_t> pages_;
-  std::vector<std::string> files_;
-  std::vector<UniqueFd> held_;
+  std::vector<ImageHome> homes_;
   std::chrono::nanoseconds stopped_{0};
 };
 

@@ -1,10 +1,7 @@
 #include "probe/trampolines.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,10 +14,6 @@
 namespace jitscope {
 namespace {
 
-constexpr uint32_t image_sites = 8192;
-constexpr uint32_t image_text_pages = 2048;
-// What a new image really occupies on disk: header, table and the first slots.
-constexpr uint64_t image_space = 1024 * 1024;
 constexpr uint64_t slot_bytes = slot_stride;
 constexpr uint64_t common_bytes = 16;
 constexpr size_t body_bytes_for_branches = 4096;
@@ -52,74 +45,24 @@ void Trampolines::account(const StopReport& stop) {
   longest_stop_ = std::max(longest_stop_, stop.stopped);
 }
 
-Status Trampolines::map_image(uint64_t address) {
-  const ImageIdentity identity{static_cast<uint32_t>(process_.ns_pid()), process_.start_ticks()};
-  auto home = create_image_file(process_, image_space);
-  if (home) {
-    home_ = std::move(*home);
-    JITSCOPE_ASSIGN(LiveImage image, LiveImage::create(std::move(home_.fd), identity, image_sites,
-                                                       image_text_pages));
-    // Tells `expose --undo` that a living jitscope works with the image, before it can be seen.
-    ::flock(image.fd(), LOCK_EX | LOCK_NB);
-    auto report = patiently<StopReport>(patience_, [&] {
-      return map_file(process_, home_.path_in_target, address, image.mapped_length());
-    });
-    if (!report) return fail(std::move(report.error()));
-    account(*report);
-    image_ = std::move(image);
-    return {};
-  }
-  // No directory will do: a memfd made inside the target. Other tools find it by /proc only.
-  home_ = ImageHome{};
-  home_.passed_over.push_back(home.error().where);
-  std::optional<LiveImage> image;
-  auto fill = [&](const std::string& path) -> Status {
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!fd) return fail(system_error("cannot open the target's memfd", path));
-    JITSCOPE_ASSIGN(image,
-                    LiveImage::create(std::move(fd), identity, image_sites, image_text_pages));
-    ::flock(image->fd(), LOCK_EX | LOCK_NB);
-    return {};
-  };
-  const uint64_t length = live_image_length(image_sites, image_text_pages);
-  auto report =
-      map_memfd(process_, fmt::format("jitscope-{}", process_.ns_pid()), address, length, fill);
-  if (!report) return fail(std::move(report.error()));
-  account(*report);
-  home_.path_here = fmt::format("/proc/{}/fd/{}", ::getpid(), image->fd());
-  image_ = std::move(image);
-  return {};
+Status Trampolines::prepare(uint64_t low, uint64_t high) {
+  if (prepared()) return {};
+  Status mapped = target_.map_near(low, high, [&](const StopReport& stop) { account(stop); });
+  if (!mapped) unlink_file();
+  return mapped;
 }
 
-Status Trampolines::prepare(uint64_t low, uint64_t high) {
-  if (image_) return {};
-  const uint64_t length = live_image_length(image_sites, image_text_pages);
-  // Another jitscope, or the target itself, may take the same gap first.
-  constexpr int tries = 8;
-  for (int attempt = 1;; ++attempt) {
-    JITSCOPE_ASSIGN(const auto maps, process_.maps());
-    const uint64_t address = find_gap_near(maps, low, high, length);
-    if (address == 0) {
-      return fail(ErrorKind::not_possible, "no free address range within 2 GB of the code",
-                  fmt::format("{:#x}-{:#x}", low, high), "use --backend breakpoint");
-    }
-    Status mapped = map_image(address);
-    if (mapped) {
-      base_ = address;
-      return {};
-    }
-    unlink_file();
-    image_.reset();
-    if (mapped.error().system_errno != EEXIST || attempt == tries) return mapped;
-  }
+Result<uint64_t> Trampolines::begin_batch(uint64_t bytes) {
+  JITSCOPE_TRY(target_.make_room(bytes, [&](const StopReport& stop) { account(stop); }));
+  return target_.image().begin_batch(bytes);
 }
 
 Status Trampolines::verify_in_target(uint64_t offset, std::span<const std::byte> code) {
   Bytes seen(code.size());
-  JITSCOPE_TRY(process_.memory().read(base_ + offset, seen));
+  JITSCOPE_TRY(process_.memory().read(base() + offset, seen));
   if (!std::ranges::equal(seen, code)) {
     return fail(ErrorKind::not_possible, "the live image's slots do not appear in the target",
-                home_.path_here, "its file system does not keep mappings and file alike");
+                file_here(), "its file system does not keep mappings and file alike");
   }
   return {};
 }
@@ -155,23 +98,24 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
   if (candidates.empty()) return outcomes;
 
   // What fits is placed; the rest says why it is not.
-  const size_t room = image_->record_capacity() - image_->record_count();
+  LiveImage& image = target_.image();
+  const size_t room = image.record_capacity() - image.record_count();
   for (size_t i = room; i < candidates.size(); ++i) {
     outcomes[candidates[i].request].reason =
-        fmt::format("the live image is full ({} sites)", image_->record_capacity());
+        fmt::format("the live image is full ({} sites)", image.record_capacity());
   }
   if (candidates.size() > room) candidates.resize(room);
   if (candidates.empty()) return outcomes;
   // Not a page of the image for each try while a debugger is attached.
   JITSCOPE_TRY(wait_until_free(process_, patience_));
-  JITSCOPE_ASSIGN(const uint64_t batch, image_->begin_batch(candidates.size() * slot_bytes));
+  JITSCOPE_ASSIGN(const uint64_t batch, begin_batch(candidates.size() * slot_bytes));
   Bytes text(candidates.size() * slot_bytes, std::byte{0xcc});
   uint64_t offset = batch;
   std::vector<Candidate> built;
   for (Candidate& candidate : candidates) {
     const SiteRequest& request = requests[candidate.request];
     auto slot =
-        build_slot(bodies[candidate.request], request.body.entry, base_ + offset, request.common);
+        build_slot(bodies[candidate.request], request.body.entry, base() + offset, request.common);
     if (!slot) {
       outcomes[candidate.request].reason = to_string(slot.error());
       continue;
@@ -181,7 +125,7 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     offset += slot_bytes;
   }
   if (built.empty()) return outcomes;
-  JITSCOPE_TRY(image_->write_text(batch, text));
+  JITSCOPE_TRY(image.write_text(batch, text));
   JITSCOPE_TRY(verify_in_target(batch, text));
 
   std::vector<Patch> patches;
@@ -192,7 +136,7 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     const SiteRequest& request = requests[candidate.request];
     const Bytes& body = bodies[candidate.request];
     SiteOutcome& outcome = outcomes[candidate.request];
-    auto jump = encode_jump(request.body.entry, base_ + candidate.offset);
+    auto jump = encode_jump(request.body.entry, base() + candidate.offset);
     if (!jump) {
       outcome.reason = to_string(jump.error());
       continue;
@@ -202,7 +146,7 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     record.slot_offset = candidate.offset;
     record.original_length = std::min<uint32_t>(candidate.slot.covered, live_image_max_original);
     std::copy_n(body.begin(), record.original_length, record.original);
-    JITSCOPE_TRY(image_->add_record(record));
+    JITSCOPE_TRY(image.add_record(record));
     slots.push_back({request.id, candidate.offset});
     Patch patch;
     patch.address = request.body.entry;
@@ -215,12 +159,12 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
     patches.push_back(std::move(patch));
     patched.push_back(&candidate);
     symbols.push_back(
-        {fmt::format("jitscope.slot.{}.{}", to_string(request.body.tier), image_->record_count()),
+        {fmt::format("jitscope.slot.{}.{}", to_string(request.body.tier), image.record_count()),
          candidate.offset, candidate.slot.code.size(), false});
   }
   if (patches.empty()) return outcomes;
-  JITSCOPE_TRY(image_->add_symbols(symbols));
-  if (ready) JITSCOPE_TRY(ready(home_.path_here, slots));
+  JITSCOPE_TRY(image.add_symbols(symbols));
+  if (ready) JITSCOPE_TRY(ready(target_.file_for_kernel(), slots));
   JITSCOPE_ASSIGN(const SurgeryReport report, apply_patiently(process_, patches, patience_));
   account(report.stop);
   for (size_t i = 0; i < patches.size(); ++i) {
@@ -235,7 +179,7 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
           return old.entry < request.body.entry + jump_length &&
                  request.body.entry < old.entry + jump_length;
         });
-        jumps_.push_back({request.id, request.body.entry, base_ + patched[i]->offset,
+        jumps_.push_back({request.id, request.body.entry, base() + patched[i]->offset,
                           Bytes(body.begin(), body.begin() + jump_length), patches[i].replacement});
         break;
       }
@@ -259,7 +203,8 @@ Result<std::vector<SiteOutcome>> Trampolines::place(std::span<const SiteRequest>
 
 Result<std::vector<uint64_t>> Trampolines::add_common_points(std::span<const CommonPoint> points) {
   const Bytes point = common_probe_point();
-  JITSCOPE_ASSIGN(const uint64_t batch, image_->begin_batch(points.size() * common_bytes));
+  LiveImage& image = target_.image();
+  JITSCOPE_ASSIGN(const uint64_t batch, begin_batch(points.size() * common_bytes));
   Bytes text(points.size() * common_bytes, std::byte{0xcc});
   std::vector<uint64_t> offsets;
   std::vector<ImageSymbol> symbols;
@@ -272,9 +217,9 @@ Result<std::vector<uint64_t>> Trampolines::add_common_points(std::span<const Com
       symbols.push_back({points[i].alias, offset, point.size(), true});
     }
   }
-  JITSCOPE_TRY(image_->write_text(batch, text));
+  JITSCOPE_TRY(image.write_text(batch, text));
   JITSCOPE_TRY(verify_in_target(batch, text));
-  JITSCOPE_TRY(image_->add_symbols(symbols));
+  JITSCOPE_TRY(image.add_symbols(symbols));
   return offsets;
 }
 
@@ -296,8 +241,8 @@ Result<size_t> Trampolines::withdraw(std::span<const uint32_t> ids) {
   for (const PatchOutcome outcome : report.outcomes) {
     if (outcome == PatchOutcome::applied) ++restored;
     if (outcome == PatchOutcome::rolled_back) {
-      return fail(ErrorKind::not_possible, "entries could not be written back", home_.path_here,
-                  "try `jitscope expose --undo -p PID`");
+      return fail(ErrorKind::not_possible, "entries could not be written back", file_here(),
+                  fmt::format("take them back with: jitscope expose --undo -p {}", process_.pid()));
     }
   }
   std::erase_if(jumps_,
@@ -306,13 +251,13 @@ Result<size_t> Trampolines::withdraw(std::span<const uint32_t> ids) {
 }
 
 std::string Trampolines::remark() const {
-  if (!image_ || !home_.path_in_target.empty()) return {};
+  if (!prepared() || !target_.home().path_in_target.empty()) return {};
   return fmt::format("the live image lies in a memfd, no directory would do: {}",
-                     fmt::join(home_.passed_over, "; "));
+                     fmt::join(target_.home().passed_over, "; "));
 }
 
 void Trampolines::unlink_file() {
-  if (!home_.path_in_target.empty()) ::unlink(home_.path_here.c_str());
+  target_.unlink_file();
 }
 
 }  // namespace jitscope

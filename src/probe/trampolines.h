@@ -2,8 +2,8 @@
 //
 // A batch is: slots written to the image file, checked in the target's memory, registered with the
 // kernel by the caller's hook, and only then the entries patched, in one stop. Each batch starts on
-// a fresh page, slots are never reused or unmapped while the target lives, and an entry is put back
-// only where our own jump still lies (facts behind these rules: docs/how-it-works.md).
+// a fresh page, no slot changes while this image is there, and an entry is put back only where our
+// own jump still lies (facts behind these rules: docs/how-it-works.md).
 #pragma once
 
 #include <chrono>
@@ -16,26 +16,30 @@
 
 #include "base/result.h"
 #include "image/live_image.h"
-#include "probe/image_home.h"
 #include "probe/patience.h"
 #include "probe/site.h"
+#include "probe/target_image.h"
 #include "process/process.h"
 
 namespace jitscope {
 
 class Trampolines {
  public:
-  explicit Trampolines(const Process& process) : process_(process) {}
+  explicit Trampolines(const Process& process) : process_(process), target_(process) {}
 
   // How long to wait where another tracer holds the process; from now on.
-  void set_patience(Patience patience) { patience_ = std::move(patience); }
+  void set_patience(const Patience& patience) {
+    patience_ = patience;
+    target_.set_patience(patience);
+  }
 
   // Where the slots' probe instructions lie, for the caller to register uprobes on: all or none.
+  // `file` names the image to the kernel for the time of the call.
   using SlotsReady = std::function<Status(const std::string& file, std::span<const ReadySlot>)>;
 
   // Makes and maps the image near the code in [low, high), if there is none yet.
   Status prepare(uint64_t low, uint64_t high);
-  [[nodiscard]] bool prepared() const { return image_.has_value(); }
+  [[nodiscard]] bool prepared() const { return target_.mapped(); }
 
   // One outcome a request, in order. `ready` may be empty (expose: other tools attach). Errors are
   // those that concern all of them (the target is gone, no stop possible); nothing is patched then.
@@ -56,10 +60,10 @@ class Trampolines {
   // After withdraw(): takes the file's name away (the mapping stays in the target).
   void unlink_file();
 
-  [[nodiscard]] uint64_t base() const { return base_; }
-  [[nodiscard]] uint64_t length() const { return image_ ? image_->mapped_length() : 0; }
+  [[nodiscard]] uint64_t base() const { return target_.base(); }
+  [[nodiscard]] uint64_t length() const { return target_.length(); }
   // As this process and other tools here open it.
-  [[nodiscard]] const std::string& file_here() const { return home_.path_here; }
+  [[nodiscard]] const std::string& file_here() const { return target_.home().path_here; }
   // What the user should know of where the image lies; "" for a file in a usual place.
   [[nodiscard]] std::string remark() const;
   [[nodiscard]] std::chrono::nanoseconds stopped() const { return stopped_; }
@@ -67,15 +71,13 @@ class Trampolines {
   [[nodiscard]] const std::vector<PlacedJump>& jumps() const { return jumps_; }
 
  private:
-  Status map_image(uint64_t address);
+  Result<uint64_t> begin_batch(uint64_t bytes);
   void account(const StopReport& stop);
   Status verify_in_target(uint64_t offset, std::span<const std::byte> code);
 
   const Process& process_;
   Patience patience_;
-  ImageHome home_;
-  std::optional<LiveImage> image_;
-  uint64_t base_ = 0;
+  TargetImage target_;
   std::vector<PlacedJump> jumps_;
   std::chrono::nanoseconds stopped_{0};
   std::chrono::nanoseconds longest_stop_{0};

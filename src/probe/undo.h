@@ -14,13 +14,17 @@
 namespace jitscope {
 
 struct UndoReport {
-  size_t images = 0;  // live images found in the mappings
-  size_t in_use = 0;  // of those, left alone: a living jitscope holds them
+  size_t images = 0;      // live images found in the mappings
+  size_t in_use = 0;      // of those, left alone: a living jitscope holds them
+  size_t unreadable = 0;  // of those, left alone: the notes say why
   size_t entries_restored = 0;
   size_t entries_not_ours = 0;  // records whose entry holds something else now: nothing to do
   size_t files_removed = 0;
+  size_t files_in_use = 0;  // left alone
   std::chrono::nanoseconds stopped{0};
   std::vector<std::string> notes;
+
+  [[nodiscard]] bool complete() const { return in_use + unreadable + files_in_use == 0; }
 };
 
 // An image that a living jitscope works with (it holds a lock on the file) is left alone unless

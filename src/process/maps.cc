@@ -179,4 +179,10 @@ uint64_t find_gap_near(const std::vector<Mapping>& maps, uint64_t low, uint64_t 
   return place != 0 ? place : search_gap(maps, low, high, pages, false);
 }
 
+bool within_reach(uint64_t address, uint64_t length, uint64_t low, uint64_t high) {
+  if (low >= high || high > kAddressEnd || length > kReach || address > kAddressEnd) return false;
+  const uint64_t begin = std::min(address, low);
+  return std::max(address + length, high) - begin <= kReach;
+}
+
 }  // namespace jitscope

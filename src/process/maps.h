@@ -46,4 +46,7 @@ Result<std::vector<Mapping>> read_maps(pid_t pid);
 [[nodiscard]] uint64_t find_gap_near(const std::vector<Mapping>& maps, uint64_t low, uint64_t high,
                                      uint64_t length);
 
+// Whether every byte of [address, address + length) is that near to every byte of [low, high).
+[[nodiscard]] bool within_reach(uint64_t address, uint64_t length, uint64_t low, uint64_t high);
+
 }  // namespace jitscope

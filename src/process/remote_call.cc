@@ -25,8 +25,12 @@ namespace {
 class RemoteRunner {
  public:
   RemoteRunner(const Process& process, std::span<const RemoteCall> calls, bool stop_all,
-               const std::function<Status()>& before, const StopOptions& options)
-      : process_(process), calls_(calls), stop_all_(stop_all), before_(before), options_(options) {
+               StopCheck check, const StopOptions& options)
+      : process_(process),
+        calls_(calls),
+        stop_all_(stop_all),
+        check_(std::move(check)),
+        options_(options) {
     report_.stop.stops = 0;
   }
 
@@ -92,7 +96,7 @@ class RemoteRunner {
     StoppedThread* thread = choose(stop.threads());
     if (thread == nullptr) return false;
     JITSCOPE_TRY(allow_system_calls(*thread));
-    if (before_) JITSCOPE_TRY(before_());
+    if (check_) JITSCOPE_TRY(check_(stop.threads()));
     JITSCOPE_TRY(run_on(*thread, place));
     return true;
   }
@@ -135,22 +139,56 @@ class RemoteRunner {
   const Process& process_;
   std::span<const RemoteCall> calls_;
   bool stop_all_;
-  const std::function<Status()>& before_;
+  StopCheck check_;
   const StopOptions& options_;
   RemoteReport report_;
 };
+
+// A dead tracer's thread that is still in its stub makes the calls that are left, whenever it runs.
+Status no_thread_in_a_stub(const Process& process, std::span<const StoppedThread> threads) {
+  JITSCOPE_ASSIGN(const auto maps, process.maps());
+  const auto places = find_padding(process, maps, 1);
+  if (!places) return {};
+  for (const Padding& place : *places) {
+    if (place.leftover == 0) continue;
+    const CodeRange stub{place.address, place.address + place.leftover};
+    if (any_thread_at(threads, stub) || StackScan(process, threads).points_into(stub)) {
+      return fail(ErrorKind::not_possible,
+                  "a thread has not left the code that a killed jitscope put there",
+                  fmt::format("pid {}", process.pid()), "nothing was changed: try again");
+    }
+  }
+  return {};
+}
+
+Result<RemoteReport> run(const Process& process, std::span<const RemoteCall> calls, bool stop_all,
+                         StopCheck check, const StopOptions& options) {
+  if (calls.empty()) return fail(ErrorKind::usage, "no remote call given");
+  JITSCOPE_TRY(check_target(process));
+  Result<RemoteReport> result;
+  as_tracer(process.pid(), [&] {
+    result = RemoteRunner(process, calls, stop_all, std::move(check), options).run();
+  });
+  return result;
+}
 
 }  // namespace
 
 Result<RemoteReport> run_remote_calls(const Process& process, std::span<const RemoteCall> calls,
                                       bool stop_all, const std::function<Status()>& before,
                                       const StopOptions& options) {
-  if (calls.empty()) return fail(ErrorKind::usage, "no remote call given");
-  JITSCOPE_TRY(check_target(process));
-  Result<RemoteReport> result;
-  as_tracer(process.pid(),
-            [&] { result = RemoteRunner(process, calls, stop_all, before, options).run(); });
-  return result;
+  StopCheck check;
+  if (before) check = [&](std::span<const StoppedThread>) { return before(); };
+  return run(process, calls, stop_all, std::move(check), options);
+}
+
+Result<RemoteReport> run_in_full_stop(const Process& process, std::span<const RemoteCall> calls,
+                                      const StopCheck& check, const StopOptions& options) {
+  const auto all = [&](std::span<const StoppedThread> threads) -> Status {
+    JITSCOPE_TRY(no_thread_in_a_stub(process, threads));
+    return check(threads);
+  };
+  return run(process, calls, true, all, options);
 }
 
 }  // namespace jitscope

@@ -30,4 +30,10 @@ class StackScan {
   std::vector<uint64_t> words_;  // sorted
 };
 
+// The same for one range and deeper: up to 64 KiB of every stack (less with very many threads). For
+// code that shall never run again, where a frame may lie deeper than the next few returns.
+[[nodiscard]] bool any_stack_points_into(const Process& process,
+                                         std::span<const StoppedThread> threads,
+                                         const CodeRange& range);
+
 }  // namespace jitscope

@@ -27,7 +27,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "process/process.h"
+#include "process/thread_stop.h"
 
 namespace jitscope {
 
@@ -116,16 +118,37 @@ Result<RemoteReport> run_remote_calls(const Process& process, std::span<const Re
                                       const std::function<Status()>& before = {},
                                       const StopOptions& options = {});
 
-// Maps `length` bytes of a file (a path in the target's own mount namespace) from offset 0,
-// private, readable and executable, at exactly `address` (MAP_FIXED_NOREPLACE). Verified in
-// /proc/PID/maps.
-Result<StopReport> map_file(const Process& process, const std::string& path_in_target,
-                            uint64_t address, uint64_t length, const StopOptions& options = {});
+// Looks at the stopped threads, before anything is changed; an error ends the surgery with it.
+using StopCheck = std::function<Status(std::span<const StoppedThread>)>;
+// The same in a stop of every thread that nobody else's surgery can reach into: refused also while
+// a thread stands in a stub that a dead tracer left, which may yet map something.
+Result<RemoteReport> run_in_full_stop(const Process& process, std::span<const RemoteCall> calls,
+                                      const StopCheck& check, const StopOptions& options = {});
+
+// Where a file comes to lie: `length` bytes from `offset` on, private, readable and executable, at
+// exactly `address`.
+struct Placement {
+  uint64_t address = 0;
+  uint64_t length = 0;
+  uint64_t offset = 0;
+  // Empty: nothing may lie there yet (MAP_FIXED_NOREPLACE). Else: all threads are stopped, and what
+  // lies there is replaced if this allows it.
+  StopCheck may_replace;
+};
+
+// Maps a file of ours by its path in the target's own mount namespace. `own` is a descriptor of the
+// same file (readable): the path and what the target opens can be changed by others, so what was
+// mapped is compared with it (mapped_identity.h). After that error another file lies there, in
+// which nobody runs.
+Result<StopReport> map_file(const Process& process, const std::string& path_in_target, int own,
+                            const Placement& placement, const StopOptions& options = {});
 // The same for a memfd that is created inside the target (for when no directory will do). `fill`
-// gets a path (/proc/PID/fd/N) that can be opened read-write while the thread waits in the stub.
-// A descriptor stays open in the target until the mapping is made, then is closed.
-Result<StopReport> map_memfd(const Process& process, const std::string& name, uint64_t address,
-                             uint64_t length, const std::function<Status(const std::string&)>& fill,
+// gets it while the thread waits in the stub, read-write, proven to be the memfd that was made then
+// (memfd_handover.h); nobody without rights over the target can write to it. A descriptor stays
+// open in the target until the mapping is made, then is closed.
+Result<StopReport> map_memfd(const Process& process, const std::string& name,
+                             const Placement& placement,
+                             const std::function<Status(UniqueFd)>& fill,
                              const StopOptions& options = {});
 
 // Writes to the target's memory through /proc/PID/mem (also to pages that are not writable: they

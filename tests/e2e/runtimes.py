@@ -163,6 +163,23 @@ class PageTarget(Target):
         return path
 
 
+PAGE_F0 = "page_f0 /page.js:1:1"  # of a FixedPage
+
+
+class FixedPage(PageTarget):
+    """jit_page in the guise of a runtime whose code stays where it is, so that it gets trampolines."""
+
+    def __init__(self, *words, base="/tmp", **options):
+        program = scratch(base) / "node"
+        shutil.copy(jit_page(), program)
+        Target.__init__(self, [*words, program, "--perf-basic-prof"], **options)
+        self._page()
+
+    def map_text(self):
+        return "".join(f"{self.entry(k):x} {8 if k % 2 == 0 else 14:x} JS:*page_f{k} /page.js:{k + 1}:1\n"
+                       for k in range(self.count))
+
+
 def in_use(target, *patterns):
     """Bodies that calls enter: {name: [body]}."""
     found = {}

@@ -4,11 +4,14 @@
 //   fork N    does the same in a forked child as well, and waits for it
 //   exec      becomes itself anew (prints "ready" again)
 //   seccomp   from now on openat, memfd_create and executable mmap kill the process
+//   usurp N   from now on a thread puts descriptor N in the place of every new one
 //   quit N    ends with status N
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -77,6 +80,27 @@ static int forbid(void) {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+static int first_new;
+
+static void* usurp(void* given) {
+  const int mine = *(const int*)given;
+  for (;;) {
+    for (int fd = first_new; fd < first_new + 4; fd++) {
+      if (fcntl(fd, F_GETFD) >= 0) dup3(mine, fd, O_CLOEXEC);
+    }
+  }
+  return NULL;
+}
+
+static int begin_to_usurp(int given) {
+  static int mine;
+  static pthread_t thread;
+  mine = given;
+  first_new = dup(0);
+  if (first_new < 0 || close(first_new) != 0) return -1;
+  return pthread_create(&thread, NULL, usurp, &mine);
+}
+
 int main(int argc, char** argv) {
   (void)argc;
   page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -100,6 +124,8 @@ int main(int argc, char** argv) {
       return 1;
     } else if (strcmp(verb, "seccomp") == 0) {
       printf("seccomp %d\n", forbid());
+    } else if (strcmp(verb, "usurp") == 0) {
+      printf("usurp %d\n", begin_to_usurp((int)n));
     } else if (strcmp(verb, "quit") == 0) {
       return (int)n;
     } else {

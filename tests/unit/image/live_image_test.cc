@@ -241,6 +241,52 @@ TEST(LiveImage, AFullDiskIsAnErrorOfTheBatchAndSpoilsNothing) {
   EXPECT_EQ(read->front().name, "kept");
 }
 
+TEST(LiveImage, AFullDiskIsAnErrorOfTheRecordThatNeedsTheNextPageOfTheTable) {
+  const UniqueFd directory = tiny_file_system("16k");
+  if (!directory) GTEST_SKIP() << "no tmpfs can be made: needs CAP_SYS_ADMIN";
+  UniqueFd fd = new_file(directory);
+  const UniqueFd other = reopen(fd.get());
+  auto image = LiveImage::create(std::move(fd), {}, 256, 4);
+  ASSERT_TRUE(image) << to_string(image.error());
+  const auto batch = image->begin_batch(64);
+  ASSERT_TRUE(batch) << to_string(batch.error());
+  for (uint64_t i = 0; i < 64; ++i) {
+    ASSERT_TRUE(image->add_record(record(0x1000 + i, *batch, {1, 2, 3, 4, 5})));
+  }
+  const auto more = image->add_record(record(0x2000, *batch, {1, 2, 3, 4, 5}));
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().system_errno, ENOSPC);
+  const auto parsed = parse_live_image(read_all(other.get()));
+  ASSERT_TRUE(parsed) << to_string(parsed.error());
+  EXPECT_EQ(parsed->records.size(), 64u);
+}
+
+TEST(LiveImage, TellsHowMuchOfItMustBeReadAndWhereATableEnds) {
+  Fixture f(128);
+  const auto batch = f.image->begin_batch(64);
+  auto bytes = read_all(f.other.get());
+  EXPECT_EQ(live_image_bytes_to_parse(bytes), f.image->text_begin());
+  const auto table = [&] { return std::span(bytes).subspan(live_image_page, live_image_page); };
+  EXPECT_FALSE(live_image_table_goes_on(table()));
+  for (uint64_t i = 0; i < 64; ++i) {
+    ASSERT_TRUE(f.image->add_record(record(0x1000 + i, *batch, {1, 2, 3, 4, 5})));
+  }
+  bytes = read_all(f.other.get());
+  EXPECT_TRUE(live_image_table_goes_on(table()));
+  EXPECT_FALSE(live_image_table_goes_on({}));
+  EXPECT_EQ(live_image_bytes_to_parse({}), 0u);
+  bytes[layout::image_header_offset + 30] ^= std::byte{1};
+  EXPECT_EQ(live_image_bytes_to_parse(bytes), 0u);
+}
+
+TEST(LiveImage, SaysHowFarABatchWillReach) {
+  Fixture f(64, 8);
+  const uint64_t begin = f.image->text_begin();
+  EXPECT_EQ(f.image->batch_end(1), begin + live_image_page);
+  ASSERT_TRUE(f.image->begin_batch(64));
+  EXPECT_EQ(f.image->batch_end(live_image_page + 1), begin + 3 * live_image_page);
+}
+
 class ParseLiveImage : public testing::Test {
  protected:
   ParseLiveImage() {

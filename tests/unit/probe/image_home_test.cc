@@ -15,6 +15,8 @@
 #include <filesystem>
 #include <functional>
 
+#include "probe/image_lock.h"
+
 namespace jitscope {
 namespace {
 
@@ -149,6 +151,70 @@ TEST(CreateImageFile, SaysWhyNothingWillDo) {
     EXPECT_THAT(home.error().where, HasSubstr(part));
   }
   EXPECT_THAT(home.error().hint, HasSubstr("noexec"));
+}
+
+TEST(CreateImageFile, NotWhereStrangersCanExchangeFiles) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root for a mount namespace";
+  const WaitingChild child([] {
+    return own_mounts() && tmpfs("/tmp", 0, "mode=0777") &&
+           tmpfs("/var/tmp", 0, "mode=0755,uid=65534") && tmpfs("/dev/shm", 0, "mode=0775") &&
+           tmpfs("/run", 0, "mode=0777") && ::mkdir("/run/inner", 0755) == 0 &&
+           ::chdir("/run/inner") == 0;
+  });
+  if (!child.ready()) GTEST_SKIP() << "no mount namespace can be made here";
+  auto process = Process::open(child.pid());
+  ASSERT_TRUE(process);
+  const auto home = create_image_file(*process, 4096);
+  ASSERT_FALSE(home) << home->path_here;
+  for (const char* part :
+       {"/tmp: others may rename files in it (no sticky bit)", "/var/tmp: belongs to user 65534",
+        "/dev/shm: others may rename", "/run: others may rename",
+        "/run/inner: a directory above it: others may rename"}) {
+    EXPECT_THAT(home.error().where, HasSubstr(part));
+  }
+  EXPECT_TRUE(find_image_files(*process).empty());
+}
+
+TEST(CreateImageFile, TheTargetsOwnDirectoryWillDo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root for a mount namespace";
+  const WaitingChild child([] {
+    bool fine = own_mounts();
+    for (const char* directory : {"/tmp", "/var/tmp", "/dev/shm"}) {
+      fine = fine && tmpfs(directory, MS_NOEXEC, nullptr);
+    }
+    return fine && tmpfs("/run", 0, "mode=0755,uid=65534") && ::chdir("/run") == 0 &&
+           ::setresuid(65534, 65534, 65534) == 0;
+  });
+  if (!child.ready()) GTEST_SKIP() << "no mount namespace can be made here";
+  auto process = Process::open(child.pid());
+  ASSERT_TRUE(process);
+  const auto home = create_image_file(*process, 4096);
+  ASSERT_TRUE(home) << to_string(home.error());
+}
+
+TEST(CreateImageFile, IsHeldAndOnlyItsOwnNameIsTakenAway) {
+  const WaitingChild child([] { return true; });
+  auto process = Process::open(child.pid());
+  ASSERT_TRUE(process);
+  auto home = create_image_file(*process, 4096);
+  ASSERT_TRUE(home) << to_string(home.error());
+  const UniqueFd reader(::open(home->path_here.c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(image_is_held(reader.get()));
+  RemovedFiles files = remove_image_files(*process, false);
+  EXPECT_EQ(files.removed, 0U);
+  EXPECT_EQ(files.in_use, 1U);
+  // Somebody put another file there.
+  const std::string other = home->path_here + ".other";
+  const UniqueFd theirs(::open(other.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  ASSERT_EQ(::rename(other.c_str(), home->path_here.c_str()), 0);
+  remove_image_file(*home);
+  struct stat info{};
+  EXPECT_EQ(::stat(home->path_here.c_str(), &info), 0);
+  home->fd.reset();
+  EXPECT_FALSE(image_is_held(reader.get()));
+  files = remove_image_files(*process, false);
+  EXPECT_EQ(files.removed, 1U);
+  EXPECT_EQ(files.in_use, 0U);
 }
 
 TEST(CreateImageFile, ALinkInTheTargetsRootDoesNotLeadOutOfIt) {

@@ -29,15 +29,15 @@ int run_and_kill(const std::function<int()>& body, std::chrono::microseconds aft
 }
 
 // Everything that surgery does, without an end.
-int operate(const SelfCheckTarget& target, const std::string& path) {
+int operate(const SelfCheckTarget& target, const CodeFile& file) {
   const auto process = Process::open(target.pid());
   if (!process) return 10;
   for (unsigned i = 0;; ++i) {
     const std::array patches = {i % 2 == 0 ? target.one_to_two() : target.two_to_one(),
                                 i % 2 == 0 ? target.small_to_large() : target.large_to_small()};
     if (!apply_patches(*process, patches)) return 11;
-    if (!map_file(*process, path, target.gap(), 4096)) return 12;
-    if (!map_memfd(*process, "jitscope-kill", target.gap(), 4096, {})) return 13;
+    if (!map_code(*process, file, target.gap())) return 12;
+    if (!map_memfd(*process, "jitscope-kill", {target.gap(), 4096, 0, {}}, {})) return 13;
   }
 }
 
@@ -59,7 +59,7 @@ TEST(KilledTracer, AtRandomMoments) {
   unsigned within_stub = 0;
   for (int round = 0; round < 150; ++round) {
     const std::chrono::microseconds after(1500 + random() % 6000);
-    const int status = run_and_kill([&] { return operate(target, file.path()); }, after);
+    const int status = run_and_kill([&] { return operate(target, file); }, after);
     ASSERT_EQ(status, -1) << "the surgery itself failed in round " << round;
     ++killed;
     if (stub_left(target.process())) ++within_stub;
@@ -68,7 +68,7 @@ TEST(KilledTracer, AtRandomMoments) {
   // The patches can be taken off by the next one, whatever the last left.
   const std::array undo = {target.two_to_one(), target.large_to_small()};
   ASSERT_TRUE(apply_patches(target.process(), undo));
-  const auto mapped = map_file(target.process(), file.path(), target.gap(), 4096);
+  const auto mapped = map_code(target.process(), file, target.gap(), 4096);
   ASSERT_TRUE(mapped) << to_string(mapped.error());
   EXPECT_FALSE(stub_left(target.process()));
   EXPECT_TRUE(target.ends_well());

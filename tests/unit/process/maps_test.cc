@@ -154,5 +154,17 @@ TEST(FindGapNear, TheKernelAcceptsThePlace) {
   ::munmap(at, 3 * 4096);
 }
 
+TEST(WithinReach, EveryByteOfBothFromEveryByteOfTheOther) {
+  constexpr uint64_t giga = 1ULL << 30U;
+  EXPECT_TRUE(within_reach(10 * giga, 4096, 11 * giga, 11 * giga + 64));
+  EXPECT_TRUE(within_reach(11 * giga, 4096, 10 * giga, 12 * giga - 8192));
+  EXPECT_FALSE(within_reach(10 * giga, 4096, 11 * giga, 12 * giga));
+  EXPECT_FALSE(within_reach(10 * giga, 4096, 13 * giga, 13 * giga + 64));
+  EXPECT_FALSE(within_reach(13 * giga, 4096, 10 * giga, 10 * giga + 64));
+  EXPECT_FALSE(within_reach(10 * giga, 3 * giga, 10 * giga, 10 * giga + 64));
+  EXPECT_FALSE(within_reach(10 * giga, 4096, 11 * giga, 11 * giga));
+  EXPECT_FALSE(within_reach(UINT64_MAX - 4095, 4096, giga, giga + 64));
+}
+
 }  // namespace
 }  // namespace jitscope

@@ -51,7 +51,7 @@ TEST(MapFile, MapsUnderLoadAndLeavesNothingBehind) {
   for (int i = 0; i < 50; ++i) {
     const uint64_t gap = target.gap(3 * 4096);
     ASSERT_NE(gap, 0U);
-    const auto report = map_file(target.process(), file.path(), gap, 3 * 4096);
+    const auto report = map_code(target.process(), file, gap, 3 * 4096);
     ASSERT_TRUE(report) << to_string(report.error());
     EXPECT_EQ(report->threads, 1U);
     const auto maps = target.process().maps();
@@ -72,27 +72,76 @@ TEST(MapFile, SaysWhyNot) {
   JITSCOPE_REQUIRE_TARGET(target);
   const CodeFile file;
   const uint64_t gap = target.gap();
-  auto result = map_file(target.process(), "/no/such/file", gap, 4096);
+  auto result = map_file(target.process(), "/no/such/file", file.fd(), {gap, 4096, 0, {}});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().system_errno, ENOENT);
   EXPECT_THAT(result.error().hint, HasSubstr("mount namespace"));
-  result = map_file(target.process(), file.path(), target.one() & ~4095ULL, 4096);
+  result = map_code(target.process(), file, target.one() & ~4095ULL, 4096);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().system_errno, EEXIST);
-  EXPECT_EQ(map_file(target.process(), "relative", gap, 4096).error().kind, ErrorKind::usage);
-  EXPECT_EQ(map_file(target.process(), file.path(), gap + 1, 4096).error().kind, ErrorKind::usage);
-  EXPECT_EQ(map_file(target.process(), file.path(), gap, 0).error().kind, ErrorKind::usage);
+  EXPECT_EQ(map_file(target.process(), "relative", file.fd(), {gap, 4096, 0, {}}).error().kind,
+            ErrorKind::usage);
+  EXPECT_EQ(map_code(target.process(), file, gap + 1, 4096).error().kind, ErrorKind::usage);
+  EXPECT_EQ(map_code(target.process(), file, gap, 0).error().kind, ErrorKind::usage);
   // A mount without exec.
-  result = map_file(target.process(), "/proc/self/status", gap, 4096);
+  result = map_file(target.process(), "/proc/self/status", file.fd(), {gap, 4096, 0, {}});
   ASSERT_FALSE(result);
   EXPECT_TRUE(target.healthy());
   EXPECT_TRUE(padding_clean(target.process()));
 }
 
+TEST(MapFile, AnotherFileThanOursIsRefused) {
+  SelfCheckTarget target;
+  JITSCOPE_REQUIRE_TARGET(target);
+  const CodeFile ours;
+  const CodeFile theirs;
+  const uint64_t gap = target.gap();
+  const auto result = map_file(target.process(), theirs.path(), ours.fd(), {gap, 4096, 0, {}});
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().what, HasSubstr("another file than ours"));
+  const auto maps = target.process().maps();
+  ASSERT_TRUE(maps);
+  EXPECT_EQ(find_mapping(*maps, gap), nullptr);
+  EXPECT_TRUE(padding_clean(target.process()));
+  EXPECT_TRUE(target.healthy());
+}
+
+TEST(MapFile, ReplacesAMappingInAFullStopThatAllowsIt) {
+  SelfCheckTarget target;
+  JITSCOPE_REQUIRE_TARGET(target);
+  const CodeFile first;
+  const CodeFile second;
+  const uint64_t gap = target.gap();
+  ASSERT_TRUE(map_code(target.process(), first, gap));
+  const auto mapped = [&] {
+    const auto maps = target.process().maps();
+    const Mapping* mapping = maps ? find_mapping(*maps, gap) : nullptr;
+    return mapping == nullptr ? std::string() : mapping->path;
+  };
+  size_t threads = 0;
+  Placement place{gap, 4096, 0, [&](std::span<const StoppedThread> stopped) -> Status {
+                    threads = stopped.size();
+                    return fail(ErrorKind::not_possible, "not today");
+                  }};
+  const auto refused = map_file(target.process(), second.path(), second.fd(), place);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "not today");
+  EXPECT_EQ(threads, 17U);
+  EXPECT_EQ(mapped(), first.path());
+  place.may_replace = [](std::span<const StoppedThread>) -> Status { return {}; };
+  const auto replaced = map_file(target.process(), second.path(), second.fd(), place);
+  ASSERT_TRUE(replaced) << to_string(replaced.error());
+  EXPECT_EQ(mapped(), second.path());
+  EXPECT_TRUE(target.healthy());
+  EXPECT_TRUE(target.ends_well());
+}
+
 TEST(MapFile, ALongPathFitsOrSaysThatItDoesNot) {
   SelfCheckTarget target;
   JITSCOPE_REQUIRE_TARGET(target);
-  const auto fits = map_file(target.process(), "/" + std::string(250, 'x'), target.gap(), 4096);
+  const CodeFile file;
+  const auto fits = map_file(target.process(), "/" + std::string(250, 'x'), file.fd(),
+                             {target.gap(), 4096, 0, {}});
   ASSERT_FALSE(fits);
   EXPECT_EQ(fits.error().system_errno, ENOENT) << to_string(fits.error());
   const auto maps = target.process().maps();
@@ -107,15 +156,8 @@ TEST(MapMemfd, IsFilledWhileTheThreadWaits) {
   JITSCOPE_REQUIRE_TARGET(target);
   const size_t files = open_files(target.pid());
   const uint64_t gap = target.gap(8192);
-  const auto report = map_memfd(target.process(), "jitscope-test", gap, 8192,
-                                [](const std::string& path) -> Status {
-                                  std::ofstream out(path, std::ios::binary);
-                                  out << std::string(8192, '\xc3');
-                                  out.flush();
-                                  if (!out)
-                                    return fail(ErrorKind::not_possible, "cannot write", path);
-                                  return {};
-                                });
+  const auto report = map_memfd(target.process(), "jitscope-test", {gap, 8192, 0, {}},
+                                [](UniqueFd fd) { return fill_with_returns(fd, 8192); });
   ASSERT_TRUE(report) << to_string(report.error());
   std::array<std::byte, 8> bytes{};
   ASSERT_TRUE(target.process().memory().read(gap + 8184, bytes));
@@ -125,9 +167,9 @@ TEST(MapMemfd, IsFilledWhileTheThreadWaits) {
 
   // When it cannot be filled it is not mapped, and the descriptor is closed all the same.
   const uint64_t other = target.gap(8192);
-  const auto failed = map_memfd(
-      target.process(), "jitscope-test", other, 8192,
-      [](const std::string&) -> Status { return fail(ErrorKind::not_possible, "no bytes"); });
+  const auto failed =
+      map_memfd(target.process(), "jitscope-test", {other, 8192, 0, {}},
+                [](UniqueFd) -> Status { return fail(ErrorKind::not_possible, "no bytes"); });
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().what, "no bytes");
   EXPECT_EQ(open_files(target.pid()), files);
@@ -229,7 +271,7 @@ TEST(RemoteCalls, FloodOfSignalsIsNotLost) {
   for (int i = 0; i < 60; ++i) {
     // The thread that takes the signals is the leader, which is the one that is borrowed.
     const uint64_t gap = target.gap();
-    const auto report = map_file(target.process(), file.path(), gap, 4096);
+    const auto report = map_code(target.process(), file, gap, 4096);
     if (report) {
       ++mapped;
     } else {

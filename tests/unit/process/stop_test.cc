@@ -116,7 +116,7 @@ TEST(ThreadStop, AStoppedProcessStaysStopped) {
   ASSERT_EQ(::kill(target.pid(), SIGSTOP), 0);
   ASSERT_TRUE(eventually([&] { return state_of(target.pid()) == 'T'; }));
   const CodeFile file;
-  const auto mapped = map_file(target.process(), file.path(), target.gap(), 4096);
+  const auto mapped = map_code(target.process(), file, target.gap(), 4096);
   EXPECT_TRUE(mapped) << to_string(mapped.error());
   const std::array patches = {target.one_to_two()};
   const auto patched = apply_patches(target.process(), patches);
@@ -148,7 +148,7 @@ TEST(ThreadStop, AnotherTracerIsNamed) {
   const std::array patches = {target.one_to_two()};
   const auto patched = apply_patches(target.process(), patches);
   const CodeFile file;
-  const auto mapped = map_file(target.process(), file.path(), target.gap(), 4096);
+  const auto mapped = map_code(target.process(), file, target.gap(), 4096);
   ::kill(tracer, SIGKILL);
   ::waitpid(tracer, nullptr, 0);
   ::close(ends[0]);
@@ -193,7 +193,7 @@ TEST(ThreadStop, UninterruptibleSleepIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(target.answers());
   // A mapping needs one thread only.
   const CodeFile file;
-  const auto mapped = map_file(target.process(), file.path(), target.gap(), 4096);
+  const auto mapped = map_code(target.process(), file, target.gap(), 4096);
   EXPECT_TRUE(mapped) << to_string(mapped.error());
   EXPECT_TRUE(target.answers());
 }
@@ -219,16 +219,10 @@ TEST(ThreadStop, ALeaderThatHasExitedIsNoHindrance) {
   EXPECT_EQ(*count, 1U);
   const CodeFile file;
   const uint64_t gap = find_gap_near(*maps, maps->front().start, maps->front().end, 4096);
-  const auto mapped = map_file(*process, file.path(), gap, 4096);
+  const auto mapped = map_code(*process, file, gap, 4096);
   EXPECT_TRUE(mapped) << to_string(mapped.error());
-  const auto filled = map_memfd(*process, "jitscope-zombie", gap + 4096 * 16, 4096,
-                                [](const std::string& path) -> Status {
-                                  std::ofstream out(path);
-                                  out << std::string(4096, '\xc3');
-                                  if (!out.flush())
-                                    return fail(ErrorKind::not_possible, "no", path);
-                                  return {};
-                                });
+  const auto filled = map_memfd(*process, "jitscope-zombie", {gap + 4096 * 16, 4096, 0, {}},
+                                [](UniqueFd fd) { return fill_with_returns(fd, 4096); });
   EXPECT_TRUE(filled) << to_string(filled.error());
   EXPECT_TRUE(target.answers());
 }
@@ -241,7 +235,7 @@ TEST(ThreadStop, ForksAreNotHarmed) {
     const auto count = stop_once(target.process());
     ASSERT_TRUE(count) << to_string(count.error());
     if (i % 10 == 0) {
-      const auto mapped = map_file(target.process(), file.path(), target.gap(), 4096);
+      const auto mapped = map_code(target.process(), file, target.gap(), 4096);
       ASSERT_TRUE(mapped) << to_string(mapped.error());
     }
   }
@@ -345,7 +339,7 @@ TEST(ThreadStop, ASeccompFilterIsSetAside) {
   ASSERT_EQ(target.process().status().seccomp, 2);
   const CodeFile file;
   for (int i = 0; i < 10; ++i) {
-    const auto mapped = map_file(target.process(), file.path(), target.gap(), 4096);
+    const auto mapped = map_code(target.process(), file, target.gap(), 4096);
     if (!mapped && mapped.error().kind == ErrorKind::not_permitted) {
       EXPECT_THAT(mapped.error().hint, HasSubstr("CAP_SYS_ADMIN"));
       EXPECT_TRUE(target.answers());
@@ -385,7 +379,7 @@ TEST(ThreadStop, ASignalEndsTheCallThatItWouldHaveEnded) {
       ::usleep(static_cast<useconds_t>(i % 40) * 20);
       ::kill(target.pid(), SIGUSR1);
     });
-    const auto mapped = map_file(target.process(), file.path(), target.gap(), 4096);
+    const auto mapped = map_code(target.process(), file, target.gap(), 4096);
     sender.join();
     ASSERT_TRUE(mapped) << to_string(mapped.error());
     const bool ended =

@@ -123,19 +123,31 @@ class CodeFile {
  public:
   explicit CodeFile(size_t size = 4096) {
     std::string name = JITSCOPE_BINARY_DIR "/surgery-XXXXXX";
-    const int fd = ::mkstemp(name.data());
+    fd_ = UniqueFd(::mkstemp(name.data()));
     path_ = name;
     const std::string code(size, '\xc3');
-    (void)!::write(fd, code.data(), code.size());
-    ::close(fd);
+    (void)!::write(fd(), code.data(), code.size());
   }
   CodeFile(const CodeFile&) = delete;
   CodeFile& operator=(const CodeFile&) = delete;
   ~CodeFile() { ::unlink(path_.c_str()); }
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:
   std::string path_;
+  UniqueFd fd_;
 };
+
+inline Status fill_with_returns(const UniqueFd& fd, size_t size) {
+  const std::string code(size, '\xc3');
+  if (::write(fd.get(), code.data(), size) == static_cast<ssize_t>(size)) return {};
+  return fail(ErrorKind::not_possible, "cannot write");
+}
+
+inline Result<StopReport> map_code(const Process& process, const CodeFile& file, uint64_t address,
+                                   uint64_t length = 4096) {
+  return map_file(process, file.path(), file.fd(), {address, length, 0, {}});
+}
 
 }  // namespace jitscope
