@@ -31,6 +31,26 @@ std::string source_text(const SourceFinding& source) {
                                      printable(source.detail));
 }
 
+// What can be done, and what only others may do, with the reason.
+std::string probes_text(const ProcessFindings& findings) {
+  if (!findings.not_probeable.empty()) return "no: " + printable(findings.not_probeable);
+  std::vector<std::string> parts;
+  if (!findings.backends.empty()) {
+    parts.push_back(fmt::format("{}", fmt::join(findings.backends, ", ")));
+  } else if (findings.exposable) {
+    parts.emplace_back("for other tools only (expose)");
+  }
+  for (size_t i = 0; i < findings.withheld.size(); ++i) {
+    std::string names = findings.withheld[i].backend;
+    const std::string& reason = findings.withheld[i].reason;
+    for (; i + 1 < findings.withheld.size() && findings.withheld[i + 1].reason == reason; ++i) {
+      names += ", " + findings.withheld[i + 1].backend;
+    }
+    parts.push_back(fmt::format("not you: {} ({})", names, printable(reason)));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 std::string process_text(const Process& process, const ProcessFindings& findings) {
   std::vector<std::string> sources;
   for (const SourceFinding& source : findings.sources) sources.push_back(source_text(source));
@@ -42,8 +62,7 @@ std::string process_text(const Process& process, const ProcessFindings& findings
       "{:>7}  {}\n         {}, {} of such code; sources: {}\n         probes: {}\n", process.pid(),
       printable(process.command_line().substr(0, 200)), runtime, bytes_text(findings.jit_bytes),
       sources.empty() ? "none" : fmt::format("{}", fmt::join(sources, ", ")),
-      findings.not_probeable.empty() ? fmt::format("{}", fmt::join(findings.backends, ", "))
-                                     : "no: " + printable(findings.not_probeable));
+      probes_text(findings));
 }
 
 std::string process_json(const Process& process, const ProcessFindings& findings) {
@@ -62,6 +81,14 @@ std::string process_json(const Process& process, const ProcessFindings& findings
                                    return each.str();
                                  }))
       .raw("backends", json_array(findings.backends, json_string))
+      .raw("withheld", json_array(findings.withheld,
+                                  [](const WithheldBackend& withheld) {
+                                    JsonObject each("");
+                                    each.text("backend", withheld.backend)
+                                        .text("reason", withheld.reason);
+                                    return each.str();
+                                  }))
+      .boolean("exposable", findings.exposable)
       .text("not_probeable", findings.not_probeable);
   return line.str() + "\n";
 }

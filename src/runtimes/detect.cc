@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/path.h"
+#include "process/rights.h"
 #include "runtimes/attach.h"
 #include "runtimes/hotspot/hotspot_source.h"
 #include "runtimes/perf_map_source.h"
@@ -175,10 +176,20 @@ void judge(const Process& process, const std::vector<Mapping>& maps, ProcessFind
                     findings.sources.front().detail);
     return;
   }
+  const std::string no_probes = why_no_probes();
+  const auto offer = [&](std::string_view backend, const std::string& reason) {
+    if (reason.empty()) {
+      findings.backends.emplace_back(backend);
+    } else {
+      findings.withheld.push_back({std::string(backend), reason});
+    }
+  };
   if (why_code_is_not_fixed(process, findings.runtime.runtime).empty()) {
-    findings.backends.emplace_back("trampoline");
+    const std::string no_surgery = why_no_surgery(process);
+    findings.exposable = no_surgery.empty();
+    offer("trampoline", no_surgery.empty() ? no_probes : no_surgery);
   }
-  findings.backends.emplace_back("breakpoint");
+  offer("breakpoint", no_probes);
 }
 
 }  // namespace

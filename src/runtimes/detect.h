@@ -34,13 +34,21 @@ struct SourceFinding {
   std::string detail;  // path, or the reason why it is not usable and what to do
 };
 
+struct WithheldBackend {
+  std::string backend;
+  std::string reason;
+};
+
 struct ProcessFindings {
   RuntimeInfo runtime;
   std::vector<JitMapping> jit_mappings;
   uint64_t jit_bytes = 0;
   std::vector<SourceFinding> sources;
-  // "trampoline, breakpoint", or "no: ..." with what is missing.
+  // By which backends this user can trace it: "trampoline", "breakpoint".
   std::vector<std::string> backends;
+  // Those that the process would allow, but not to this user; best first.
+  std::vector<WithheldBackend> withheld;
+  bool exposable = false;  // this user can lend its methods to other tools (`jitscope expose`)
   std::string not_probeable;  // "" when it can be probed
 };
 

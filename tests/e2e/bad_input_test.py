@@ -1,6 +1,7 @@
 """Wrong words, wrong pids, and map files that are damaged or not to be trusted: an exit status and a
 message that says what to do, never a crash or a hang."""
 
+import json
 import os
 import random
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 
 import harness
 from harness import Child, Skip, bodies, check, equal, jitscope, scratch
-from runtimes import jdks, start_java, start_jit_page, warm
+from runtimes import java_command, jdks, start_java, start_jit_page, warm
 
 NOBODY = 65534
 
@@ -64,6 +65,38 @@ def test_another_users_process():
                 equal(run.finish(20), 3, f"{words}: status; {run.story()}")
                 text = "\n".join(run.err)
                 check("CAP_SYS_PTRACE" in text or "root" in text, f"{words}: what is missing: {text}")
+        target.go("go 1000")
+        target.check_sound()
+
+
+def test_an_ordinary_user_is_offered_what_he_may_do():
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("needs root and setpriv")
+    binary = shutil.copy(harness.JITSCOPE, scratch() / "jitscope")
+    os.chmod(binary, 0o755)
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    java = max(jdks().items())[1]
+    with harness.Target([*nobody, *java_command(java, "TruthMain", dontinline="Truth*::*")]) as target:
+        warm(target, ["Truth.fixed(int)"], "c2")
+
+        def listed(*prefix):
+            with Child([*prefix, str(binary), "ps", "--json"]) as run:
+                equal(run.finish(60), 0, f"ps: {run.story()}")
+                found = [json.loads(line) for line in run.out]
+                return next(each for each in found if each["pid"] == target.pid)
+        own = listed(*nobody)
+        equal(own["backends"], [], "the kernel's probes are not for everybody")
+        equal([each["backend"] for each in own["withheld"]], ["trampoline", "breakpoint"], "what others may do")
+        for each in own["withheld"]:
+            check("CAP_" in each["reason"] or "root" in each["reason"], f"the reason: {each}")
+        # What is said is what happens.
+        with Child([*nobody, str(binary), "trace", "-p", str(target.pid), "--count", "--duration", "1", "Truth.fixed"]) as run:
+            equal(run.finish(60), 3, f"trace: {run.story()}")
+        with Child([*nobody, str(binary), "expose", "-p", str(target.pid), "--keep", "Truth.fixed"]) as run:
+            equal(run.finish(60), 0 if own["exposable"] else 3, f"expose: {run.story()}")
+        jitscope("expose", "--undo", "-p", target.pid, status=(0, 1))
+        root = listed()
+        equal((root["backends"], root["withheld"], root["exposable"]), (["trampoline", "breakpoint"], [], True), "root")
         target.go("go 1000")
         target.check_sound()
 
@@ -135,5 +168,5 @@ def test_map_of_another_user():
 
 
 harness.main(test_usage, test_no_such_process, test_process_without_jit_code, test_another_users_process,
-             test_nothing_matches, test_too_many_methods, test_junk_map, test_map_that_is_a_symlink,
+             test_an_ordinary_user_is_offered_what_he_may_do, test_nothing_matches, test_too_many_methods, test_junk_map, test_map_that_is_a_symlink,
              test_map_that_is_a_fifo, test_map_of_another_user)
