@@ -98,6 +98,7 @@ Status BorrowedThread::run_calls(std::span<const RemoteCall> calls, uint64_t ent
   // The one moment that counts: until here the thread is where it was, from here on the stub brings
   // it back.
   out_ = false;
+  entry_ = entry;
   if (!write_registers(thread_.tid, at_instruction(thread_.registers, entry))) {
     out_ = true;
     return fail(gone());
@@ -162,12 +163,35 @@ Status BorrowedThread::wait_stopped(Deadline deadline, ThreadEvent& event) {
   event = wait_thread(thread_.tid, thread_.tid == process_.pid(), deadline);
   if (event.kind == ThreadEvent::Kind::gone) return fail(gone());
   if (event.kind == ThreadEvent::Kind::nothing) {
+    if (took_no_step()) {
+      return fail(ErrorKind::not_possible,
+                  fmt::format("thread {} does not run: nothing was changed", thread_.tid),
+                  fmt::format("tid {}", thread_.tid), "is its cgroup being frozen? try again");
+    }
     return fail(ErrorKind::not_possible,
                 fmt::format("a system call made for us by thread {} takes too long", thread_.tid),
                 fmt::format("tid {}", thread_.tid),
                 "the thread goes on by itself once it returns; is the file on a slow file system?");
   }
   return {};
+}
+
+// The thread was let go and has not begun with the stub (its cgroup was frozen just now): it is
+// taken back, so that no stub is left for it to run some day.
+bool BorrowedThread::took_no_step() {
+  if (out_ || ::ptrace(PTRACE_INTERRUPT, thread_.tid, nullptr, nullptr) != 0) return false;
+  const auto soon = Clock::now() + std::chrono::milliseconds(200);
+  const ThreadEvent event = wait_thread(thread_.tid, thread_.tid == process_.pid(), soon);
+  Registers now{};
+  const bool stopped =
+      event.kind == ThreadEvent::Kind::trap || event.kind == ThreadEvent::Kind::group_stop;
+  if (!stopped || !read_registers(thread_.tid, now) || instruction_pointer(now) != entry_) {
+    return false;
+  }
+  // A stop within the kernel's signal handling, as in give_up().
+  if (!write_registers(thread_.tid, thread_.registers)) return false;
+  out_ = true;
+  return true;
 }
 
 void BorrowedThread::keep_signal(int number) {

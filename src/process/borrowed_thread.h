@@ -44,6 +44,7 @@ class BorrowedThread {
   Status give_signals(Deadline deadline);
   Status wait_stopped(Deadline deadline, ThreadEvent& event);
   Status give_up(int number, Deadline deadline);
+  bool took_no_step();
   void keep_signal(int number);
   [[nodiscard]] bool raise_again(const siginfo_t& info) const;
   [[nodiscard]] Error gone() const;
@@ -52,6 +53,7 @@ class BorrowedThread {
   StoppedThread& thread_;
   CodeRange stub_;
   std::vector<siginfo_t> kept_;
+  uint64_t entry_ = 0;
   bool out_ = true;
 };
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "process/borrowed_thread.h"
+#include "process/freezer.h"
 #include "process/padding.h"
 #include "process/stack_scan.h"
 #include "process/stub.h"
@@ -35,6 +36,10 @@ class RemoteRunner {
   }
 
   Result<RemoteReport> run() {
+    // A frozen thread stops for a tracer (cgroup version 2), but would not run the stub.
+    if (const std::string file = frozen_by(process_.pid()); !file.empty()) {
+      return fail(frozen_error(process_.pid(), file));
+    }
     JITSCOPE_ASSIGN(const uint64_t needed, stub_size(calls_));
     JITSCOPE_ASSIGN(const auto maps, process_.maps());
     JITSCOPE_ASSIGN(const auto places, find_padding(process_, maps, needed));

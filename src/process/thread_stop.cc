@@ -18,6 +18,7 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "process/freezer.h"
 #include "process/tasks.h"
 #include "process/write_memory.h"
 
@@ -294,6 +295,11 @@ void ThreadStop::repair(StoppedThread& thread) {
 }
 
 Error ThreadStop::late(pid_t tid) const {
+  if (const std::string file = frozen_by(process_->pid()); !file.empty()) {
+    Error error = frozen_error(process_->pid(), file);
+    error.system_errno = ETIMEDOUT;  // it may be thawed any moment
+    return error;
+  }
   const auto stat = read_task_stat(process_->pid(), tid);
   const bool asleep = stat && stat->state == 'D';
   return Error{ErrorKind::not_possible,
