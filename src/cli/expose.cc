@@ -100,8 +100,7 @@ Status expose(const ExposeCommand& options) {
   int asked_until_end = 0;
   expose_options.leave_asked = [&] { return interrupts() > asked_until_end; };
   expose_options.on_wait = report_wait;
-  JITSCOPE_ASSIGN(const auto exposer,
-                  Exposer::start(process, *source, expose_options));
+  JITSCOPE_ASSIGN(const auto exposer, Exposer::start(process, *source, expose_options));
   if (tracefs_directory().empty()) report_note("note: " + tracefs_missing());
   News news(options, *exposer);
   news.print();
@@ -192,8 +191,9 @@ void add_expose_command(CLI::App& app, int& status) {
   command->add_flag("--keep", options->keep, "Leave it in place and return");
   auto* undo_flag = command->add_flag("--undo", options->undo,
                                       "Take back what a dead jitscope left in the process");
-  command->add_flag("--aliases", options->aliases,
-                    "A second symbol a method, with its signature (wildcards count calls twice then)");
+  command->add_flag(
+      "--aliases", options->aliases,
+      "A second symbol a method, with its signature (wildcards count calls twice then)");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
       ->check(CLI::Range(1, INT32_MAX));

@@ -26,9 +26,9 @@ std::string bytes_text(uint64_t bytes) {
 }
 
 std::string source_text(const SourceFinding& source) {
-  return source.usable ? std::string(to_string(source.kind))
-                       : fmt::format("(no {}: {})", to_string(source.kind),
-                                     printable(source.detail));
+  return source.usable
+             ? std::string(to_string(source.kind))
+             : fmt::format("(no {}: {})", to_string(source.kind), printable(source.detail));
 }
 
 // What can be done, and what only others may do, with the reason.
@@ -58,11 +58,11 @@ std::string process_text(const Process& process, const ProcessFindings& findings
   if (!findings.runtime.version.empty()) {
     runtime += " " + printable(findings.runtime.version);
   }
-  return fmt::format(
-      "{:>7}  {}\n         {}, {} of such code; sources: {}\n         probes: {}\n", process.pid(),
-      printable(process.command_line().substr(0, 200)), runtime, bytes_text(findings.jit_bytes),
-      sources.empty() ? "none" : fmt::format("{}", fmt::join(sources, ", ")),
-      probes_text(findings));
+  return fmt::format("{:>7}  {}\n         {}, {} of such code; sources: {}\n         probes: {}\n",
+                     process.pid(), printable(process.command_line().substr(0, 200)), runtime,
+                     bytes_text(findings.jit_bytes),
+                     sources.empty() ? "none" : fmt::format("{}", fmt::join(sources, ", ")),
+                     probes_text(findings));
 }
 
 std::string process_json(const Process& process, const ProcessFindings& findings) {
@@ -81,13 +81,13 @@ std::string process_json(const Process& process, const ProcessFindings& findings
                                    return each.str();
                                  }))
       .raw("backends", json_array(findings.backends, json_string))
-      .raw("withheld", json_array(findings.withheld,
-                                  [](const WithheldBackend& withheld) {
-                                    JsonObject each("");
-                                    each.text("backend", withheld.backend)
-                                        .text("reason", withheld.reason);
-                                    return each.str();
-                                  }))
+      .raw("withheld",
+           json_array(findings.withheld,
+                      [](const WithheldBackend& withheld) {
+                        JsonObject each("");
+                        each.text("backend", withheld.backend).text("reason", withheld.reason);
+                        return each.str();
+                      }))
       .boolean("exposable", findings.exposable)
       .text("not_probeable", findings.not_probeable);
   return line.str() + "\n";

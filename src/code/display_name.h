@@ -1,8 +1,8 @@
 // Takes displayed method names ("java.util.HashMap.put(java.lang.Object,int)") apart again, where
 // only the text is at hand: in jitdumps, perf maps and what users type. Pure text.
 //
-// Names may hold parentheses and blanks themselves (Kotlin's `even (number)`), so the parameters are
-// what the last group of parentheses holds. Method names hold no dot (JVMS 4.2.2).
+// Names may hold parentheses and blanks themselves (Kotlin's `even (number)`), so the parameters
+// are what the last group of parentheses holds. Method names hold no dot (JVMS 4.2.2).
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,10 @@
 // nearest_names: suggestions for a pattern that matched nothing. An edit distance (optimal string
 // alignment, blind to case at half the price) over the function and the type separately, because
 // the usual mistakes are a typo in one of them, a wrong case, and a package, an outer class or the
-// class left out. Parts of the pattern that stand in the name anywhere before the function are never
-// held against it, so that the obvious name comes before others that are alike. Work is bounded:
-// every part is cut to kLongest characters, and lengths that differ too much are not compared.
+// class left out. Parts of the pattern that stand in the name anywhere before the function are
+// never held against it, so that the obvious name comes before others that are alike. Work is
+// bounded: every part is cut to kLongest characters, and lengths that differ too much are not
+// compared.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -228,7 +229,8 @@ std::vector<std::string> nearest_names(std::string_view pattern,
   if (text.find(':') == std::string::npos && text.find(" /") == std::string::npos) {
     std::ranges::replace(text, '/', '.');  // "java/util/HashMap.put"
     const size_t dot = text.rfind('.');
-    if (dot != std::string::npos) std::replace(text.begin(), text.begin() + static_cast<ptrdiff_t>(dot), '$', '.');
+    if (dot != std::string::npos)
+      std::replace(text.begin(), text.begin() + static_cast<ptrdiff_t>(dot), '$', '.');
   }
   const Parts wanted = split(text);
   std::vector<Ranked> ranked;

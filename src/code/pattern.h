@@ -4,7 +4,8 @@
 // - "java.util.HashMap.put", "java.util.HashMap::put" and "java.util.HashMap#put" mean the same.
 // - Without '(' any parameters match; with them they must match too ("*.service(*)", "f(int,long)";
 //   blanks after commas do not matter).
-// - Names may hold any of these characters themselves (Kotlin: `even (number)`). So what is the name
+// - Names may hold any of these characters themselves (Kotlin: `even (number)`). So what is the
+// name
 //   of a method as it stands (names()) is never anything else: those who have the names at hand ask
 //   for that first and then call take_literally(). A pattern in double quotes is literal from the
 //   start: the way to write names with parentheses that do not match up.

@@ -42,7 +42,7 @@ struct ImageSymbol {
   std::string name;
   uint64_t offset = 0;  // in the file
   uint64_t size = 0;    // never 0
-  bool global = true;   // a function; local labels name slots for profilers, tools cannot probe them
+  bool global = true;  // a function; local labels name slots for profilers, tools cannot probe them
 };
 
 struct ImageIdentity {

@@ -140,9 +140,8 @@ Result<Tail> symbol_tail(std::span<const ImageSymbol> symbols, const Geometry& g
     entry.st_name = names.add(symbol.name);
     // Profilers name code by labels too; bpftrace, perf probe, BCC and libbpf take functions only,
     // so that a wildcard finds a method's probe point and not what leads to it.
-    entry.st_info = static_cast<unsigned char>(symbol.global
-                                                   ? ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
-                                                   : ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE));
+    entry.st_info = static_cast<unsigned char>(
+        symbol.global ? ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) : ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE));
     entry.st_other = STV_DEFAULT;
     entry.st_shndx = section_text;
     entry.st_value = symbol.offset;  // addresses of the file begin at 0: address = offset

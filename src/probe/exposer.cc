@@ -237,9 +237,9 @@ std::vector<ExposedMethod> LiveExposer::exposed() const {
       each.perf_record =
           fmt::format("perf record -e 'probe_jitscope:{}' -p {}", event, process_.pid());
     }
-    each.tracefs = fmt::format(
-        "echo 'p:jitscope/{} {}:{:#x} this_or_arg1=%si arg2=%dx' >> {}/uprobe_events", event, file,
-        each.offset, tracing);
+    each.tracefs =
+        fmt::format("echo 'p:jitscope/{} {}:{:#x} this_or_arg1=%si arg2=%dx' >> {}/uprobe_events",
+                    event, file, each.offset, tracing);
     result.push_back(std::move(each));
   }
   return result;

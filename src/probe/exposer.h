@@ -25,8 +25,8 @@ struct ExposeOptions {
   std::function<bool()> stop_asked;
   std::function<bool()> leave_asked;
   std::function<void(const Error& why)> on_wait;
-  // A second symbol a method, with the signature. A tool that is given a wildcard counts a call once
-  // for each symbol that matches, so they are there only for those who ask.
+  // A second symbol a method, with the signature. A tool that is given a wildcard counts a call
+  // once for each symbol that matches, so they are there only for those who ask.
   bool aliases = false;
 };
 

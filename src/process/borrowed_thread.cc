@@ -191,6 +191,8 @@ bool BorrowedThread::took_no_step() {
   // A stop within the kernel's signal handling, as in give_up().
   if (!write_registers(thread_.tid, thread_.registers)) return false;
   out_ = true;
+  for (const siginfo_t& info : kept_) (void)raise_again(info);
+  kept_.clear();
   return true;
 }
 

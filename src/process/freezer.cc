@@ -43,8 +43,8 @@ std::vector<Hierarchy> hierarchies(std::string_view mountinfo, bool unified) {
     const auto fields = words(cursor.line(), ' ');
     const auto dash = std::ranges::find(fields, "-");
     if (fields.size() < 6 || fields.end() - dash < 4) continue;
-    const bool wanted = unified ? dash[1] == "cgroup2"
-                                : dash[1] == "cgroup" && has_word(dash[3], ',', "freezer");
+    const bool wanted =
+        unified ? dash[1] == "cgroup2" : dash[1] == "cgroup" && has_word(dash[3], ',', "freezer");
     if (wanted) found.push_back({fields[3], fields[4]});
   }
   return found;

@@ -1,4 +1,5 @@
-// What this user may do here, known without trying: so that nothing is offered that will be refused.
+// What this user may do here, known without trying: so that nothing is offered that will be
+// refused.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,10 @@ std::string tracefs_directory() {
 }
 
 std::string tracefs_missing() {
-  return "tracefs is not mounted: without it bpftrace ends with \"failed to detach probe\", and perf "
-         "probe and tracefs lines do not work; as root: mount -t tracefs tracefs /sys/kernel/tracing";
+  return "tracefs is not mounted: without it bpftrace ends with \"failed to detach probe\", and "
+         "perf "
+         "probe and tracefs lines do not work; as root: mount -t tracefs tracefs "
+         "/sys/kernel/tracing";
 }
 
 }  // namespace jitscope

@@ -1,5 +1,5 @@
-// Whether the kernel's tracefs can be used here. jitscope itself does without it; perf probe, bpftrace
-// (it looks for a uprobe's event there when it ends) and tracefs command lines do not.
+// Whether the kernel's tracefs can be used here. jitscope itself does without it; perf probe,
+// bpftrace (it looks for a uprobe's event there when it ends) and tracefs command lines do not.
 #pragma once
 
 #include <string>

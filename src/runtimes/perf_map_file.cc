@@ -72,9 +72,10 @@ Result<UniqueFd> open_perf_map(const PerfMapPlace& place, const PerfMapTrust& tr
                   "anybody can put one into /tmp; look where it points, then read it with --force");
   }
   if (!S_ISREG(info.st_mode)) {
-    return refuse(place, fmt::format("it is {}", file_kind(info.st_mode)),
-                  "remove it: a runtime writes a regular file there (perf itself would wait for ever "
-                  "where it is a FIFO)");
+    return refuse(
+        place, fmt::format("it is {}", file_kind(info.st_mode)),
+        "remove it: a runtime writes a regular file there (perf itself would wait for ever "
+        "where it is a FIFO)");
   }
   if (!trust.force) {
     if (info.st_uid != 0 && info.st_uid != trust.owner) {

@@ -27,9 +27,10 @@ std::optional<FieldType> take_field_type(std::string_view& rest);
 // may hold parentheses themselves, so only a whole descriptor counts; npos when there is none.
 [[nodiscard]] size_t descriptor_at_end(std::string_view text);
 
-// JVMS 4.2.1, 4.2.2: Kotlin, Groovy and Scala names hold blanks, parentheses, quotes and what else is
-// not forbidden. Both are internal names as class files have them. (`<` and `>` are forbidden too in
-// names of methods other than <init> and <clinit>, but not in classes that a JVM does not verify.)
+// JVMS 4.2.1, 4.2.2: Kotlin, Groovy and Scala names hold blanks, parentheses, quotes and what else
+// is not forbidden. Both are internal names as class files have them. (`<` and `>` are forbidden
+// too in names of methods other than <init> and <clinit>, but not in classes that a JVM does not
+// verify.)
 [[nodiscard]] bool is_class_name(std::string_view internal_name);
 [[nodiscard]] bool is_method_name(std::string_view name);
 

@@ -186,9 +186,8 @@ TEST(PatternMatch, NamesWithParenthesesAndStars) {
         "\"T.even (number)\"", "\"T.even (number)(int)\"", "*.even (number)", "T.even*(int)"}) {
     EXPECT_TRUE(matches(good, even)) << good;
   }
-  for (const std::string_view bad :
-       {"T.even", "T.even(number)", "T.even (number)(long)", "T.even (int)", "\"T.even*\"",
-        "\"T.even\"", "T.even()"}) {
+  for (const std::string_view bad : {"T.even", "T.even(number)", "T.even (number)(long)",
+                                     "T.even (int)", "\"T.even*\"", "\"T.even\"", "T.even()"}) {
     EXPECT_FALSE(matches(bad, even)) << bad;
   }
   const MethodName many = java("T", "a*b: c#d::e, f", "p.Q,int");
@@ -234,7 +233,8 @@ TEST(PatternMatch, MayMatchWithoutParameters) {
         "\"p.T.even (number)(int)\"", "p/T.even (number)(I)V"}) {
     EXPECT_TRUE(Pattern::parse(may)->may_match(name)) << may;
   }
-  for (const std::string_view not_at_all : {"p.T.odd (number)", "p.T.even", "\"p.T.*\"", "q.*(*)"}) {
+  for (const std::string_view not_at_all :
+       {"p.T.odd (number)", "p.T.even", "\"p.T.*\"", "q.*(*)"}) {
     EXPECT_FALSE(Pattern::parse(not_at_all)->may_match(name)) << not_at_all;
   }
 }
@@ -304,10 +304,11 @@ TEST(Nearest, TheObviousNameComesFirst) {
     return found.empty() ? std::string() : found.front();
   };
   for (const std::string_view wrong :
-       {"com.example.shop.mix", "com.example.Shop.MIX", "COM.EXAMPLE.SHOP.MIX", "Shop.mix", "Shop.Mix",
-        "com.example.mix", "example.mix", "com.example.Shop.mx", "com.example.Shop.mixx",
-        "com.exmple.Shop.mix", "com.example.Shopp.mix", "com.other.Shop.mix", "com/example/Shop/mix",
-        "com.example.Shop", "example.Shop.mix", "com.example.Shop:mix"}) {
+       {"com.example.shop.mix", "com.example.Shop.MIX", "COM.EXAMPLE.SHOP.MIX", "Shop.mix",
+        "Shop.Mix", "com.example.mix", "example.mix", "com.example.Shop.mx",
+        "com.example.Shop.mixx", "com.exmple.Shop.mix", "com.example.Shopp.mix",
+        "com.other.Shop.mix", "com/example/Shop/mix", "com.example.Shop", "example.Shop.mix",
+        "com.example.Shop:mix"}) {
     EXPECT_EQ(first(wrong), "com.example.Shop.mix") << wrong;
   }
   EXPECT_EQ(first("com.example.Shop.mix(long)"), "com.example.Shop.mix(int)");

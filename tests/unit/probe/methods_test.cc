@@ -107,7 +107,8 @@ TEST(SelectBodies, APatternThatMatchesNothingIsSaidBesideOthers) {
 
 TEST(MethodSetTest, ANameAsItStandsComesBeforeThePattern) {
   Snapshot all;
-  all.bodies = {code_body(1, method_name("T", "a*b", "int")), code_body(2, method_name("T", "axb", "int"))};
+  all.bodies = {code_body(1, method_name("T", "a*b", "int")),
+                code_body(2, method_name("T", "axb", "int"))};
   MethodSet set(patterns({"T.a*b"}), 100);
   ASSERT_TRUE(set.select(all, {}));
   EXPECT_EQ(set.size(), 1U);

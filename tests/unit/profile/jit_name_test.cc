@@ -13,7 +13,8 @@ TEST(JitName, AgentsThatWriteDescriptors) {
 }
 
 TEST(JitName, NamesWithParentheses) {
-  EXPECT_EQ(jit_name(Runtime::unknown, "La/B;even (number)(I)V", false).method, "a.B.even (number)(int)");
+  EXPECT_EQ(jit_name(Runtime::unknown, "La/B;even (number)(I)V", false).method,
+            "a.B.even (number)(int)");
   EXPECT_EQ(jit_name(Runtime::hotspot, "a.B.even (number)(int) [tier=c2]", true).method,
             "a.B.even (number)(int)");
   EXPECT_EQ(jit_name(Runtime::hotspot, "int a.B.even (number)(int)", false).method,

@@ -160,7 +160,8 @@ TEST(MapName, JavaNamesWithParenthesesAndBlanks) {
             "p.My Type.run it()");
   EXPECT_EQ(parse_map_name(Runtime::hotspot, "LA;::even (number)(I)I").name.display(),
             "A.even (number)");
-  EXPECT_EQ(parse_map_name(Runtime::hotspot, "LA;::even (number)").name.display(), "A.even (number)");
+  EXPECT_EQ(parse_map_name(Runtime::hotspot, "LA;::even (number)").name.display(),
+            "A.even (number)");
   EXPECT_EQ(parse_map_name(Runtime::hotspot, "int A.a)b(((int)").name.display(), "A.a)b(((int)");
 }
 
