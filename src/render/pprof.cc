@@ -3,6 +3,8 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -103,17 +105,61 @@ class Writer {
     return message;
   }
 
-  uint64_t mapping(const Frame& frame) {
-    const std::string& path = frame.dso_path.empty() ? frame.dso : frame.dso_path;
-    if (path.empty()) return 0;
+  static const std::string& path_of(const Frame& frame) {
+    return frame.dso_path.empty() ? frame.dso : frame.dso_path;
+  }
+
+  uint64_t mapping_number(const std::string& path) {
     const auto [at, added] = mapping_numbers_.try_emplace(path, mappings_.size() + 1);
-    if (added) mappings_.emplace_back();
-    Mapping& mapping = mappings_[at->second - 1];
-    mapping.filename = string(path);
-    mapping.has_functions |= !frame.method.empty();
-    mapping.has_lines |= frame.line != 0;
-    mapping.has_inlined |= is_inlined(frame.kind);
+    if (added) {
+      mappings_.emplace_back();
+      mappings_.back().filename = string(path);
+    }
     return at->second;
+  }
+
+  // Of a location: the outermost frame says whose code it is.
+  uint64_t mapping(std::span<const FrameId> lines) {
+    const std::string& path = path_of(profile_.frames[lines.back()]);
+    if (path.empty()) return 0;
+    const uint64_t number = mapping_number(path);
+    Mapping& mapping = mappings_[number - 1];
+    mapping.has_inlined |= lines.size() > 1;
+    for (const FrameId each : lines) {
+      mapping.has_files |= !profile_.frames[each].file.empty();
+      mapping.has_lines |= profile_.frames[each].line != 0;
+    }
+    return number;
+  }
+
+  // The process with the most samples.
+  [[nodiscard]] std::string main_process() const {
+    std::map<std::string, uint64_t> samples;
+    std::string main;
+    for (const StackWeight& each : profile_.stacks) {
+      const Group& group = profile_.groups[each.group];
+      const std::string& name = group.process.empty() ? group.comm : group.process;
+      const uint64_t sum = samples[name] += each.samples;
+      if (!name.empty() && sum >= samples[main]) main = name;
+    }
+    return main;
+  }
+
+  // The first mapping is the program's, to those who read the file: that of a file with the main
+  // process's name, else (it was never seen running, as the launcher of a JVM) the name alone.
+  void number_main_mapping() {
+    constexpr size_t longest_comm = 15;
+    const std::string main = main_process();
+    if (main.empty()) return;
+    for (const Frame& frame : profile_.frames) {
+      const std::string& path = path_of(frame);
+      if (!path.starts_with('/')) continue;
+      if (path.substr(path.rfind('/') + 1).substr(0, longest_comm) == main) {
+        (void)mapping_number(path);
+        return;
+      }
+    }
+    (void)mapping_number(main);
   }
 
   // Frames that differ in lines only are one function.
@@ -144,7 +190,7 @@ class Writer {
     }
     ProtobufMessage message;
     message.number(field::location_id, at->second);
-    message.number(field::location_mapping_id, mapping(profile_.frames[lines.back()]));
+    message.number(field::location_mapping_id, mapping(lines));
     for (const FrameId each : lines) {
       ProtobufMessage line;
       line.number(field::line_function_id, functions_[each]);
@@ -157,6 +203,7 @@ class Writer {
   }
 
   void write_locations() {
+    number_main_mapping();
     functions_.reserve(profile_.frames.size());
     for (const Frame& frame : profile_.frames) functions_.push_back(function(frame));
     const size_t count = profile_.nodes.size();
@@ -245,8 +292,10 @@ class Writer {
       ProtobufMessage message;
       message.number(field::mapping_id, i + 1);
       message.number(field::mapping_filename, mappings_[i].filename);
-      message.number(field::mapping_has_functions, mappings_[i].has_functions ? 1 : 0);
-      message.number(field::mapping_has_filenames, mappings_[i].has_lines ? 1 : 0);
+      // Also where nothing has a name: what could be found is found, and there are no addresses to
+      // look for more.
+      message.number(field::mapping_has_functions, 1);
+      message.number(field::mapping_has_filenames, mappings_[i].has_files ? 1 : 0);
       message.number(field::mapping_has_line_numbers, mappings_[i].has_lines ? 1 : 0);
       message.number(field::mapping_has_inline_frames, mappings_[i].has_inlined ? 1 : 0);
       out_.message(field::mapping, message);
@@ -270,7 +319,7 @@ class Writer {
 
   struct Mapping {
     uint64_t filename = 0;
-    bool has_functions = false;
+    bool has_files = false;
     bool has_lines = false;
     bool has_inlined = false;
   };

@@ -214,6 +214,61 @@ TEST(Pprof, ProtocReadsWhatTheProfileSays) {
   EXPECT_TRUE(raw_seen);
 }
 
+// What `go tool pprof` shows as the file is the first mapping; flags tell it that there is nothing
+// left to look up.
+TEST(Pprof, MainMappingAndFlags) {
+  if (!has_protoc()) GTEST_SKIP() << "protoc (package protobuf-compiler) is not installed";
+  test::ProfileBuilder b;
+  b.profile.events = {{"samples", "count"}};
+  b.profile.groups = {{1, 1, "worker", "a-long-program-"}, {2, 2, "sh", "sh"}};
+  Frame kernel =
+      test::named("schedule", "[kernel.kallsyms]", FrameKind::kernel, NameSource::kernel);
+  Frame nameless;
+  nameless.dso_path = "/usr/lib/stripped.so";
+  Frame program = test::named("main", "", FrameKind::native, NameSource::elf);
+  program.dso_path = "/opt/bin/a-long-program-name";
+  program.file = "main.c";
+  program.line = 3;
+  Frame inlined = program;
+  inlined.method = "helper";
+  inlined.kind = FrameKind::native_inlined;
+  b.add(1, b.stack({b.frame(kernel)}), 1);
+  b.add(0, b.stack({b.frame(nameless)}), 1);
+  b.add(0, b.stack({b.frame(program), b.frame(inlined)}), 5);
+  const auto bytes = pprof_profile(b.profile, {.compress = false});
+  ASSERT_TRUE(bytes.has_value());
+  const Node root = parse(decode(*bytes));
+  std::vector<std::string> strings;
+  for (const Node* each : root.all("string_table")) strings.push_back(each->value);
+  std::map<uint64_t, const Node*> mappings;
+  for (const Node* each : root.all("mapping")) mappings[each->number("id")] = each;
+  ASSERT_EQ(mappings.size(), 3u);
+  EXPECT_EQ(strings.at(mappings[1]->number("filename")), "/opt/bin/a-long-program-name");
+  const auto flag = [](const Node* mapping, const std::string& name) {
+    return !mapping->all(name).empty() && mapping->all(name)[0]->value == "true";
+  };
+  for (const auto& [id, mapping] : mappings) {
+    EXPECT_TRUE(flag(mapping, "has_functions")) << id;
+    EXPECT_EQ(flag(mapping, "has_filenames"), id == 1) << id;
+    EXPECT_EQ(flag(mapping, "has_line_numbers"), id == 1) << id;
+    EXPECT_EQ(flag(mapping, "has_inline_frames"), id == 1) << id;
+  }
+}
+
+TEST(Pprof, MainMappingOfAProgramThatWasNotSeen) {
+  if (!has_protoc()) GTEST_SKIP() << "protoc (package protobuf-compiler) is not installed";
+  test::ProfileBuilder b;
+  b.profile.events = {{"samples", "count"}};
+  b.profile.groups = {{1, 1, "C2 Compiler", "java"}};
+  b.add(0, b.stack({b.frame(test::named("f", "[jit]", FrameKind::jit, NameSource::jitdump))}), 1);
+  const Node root = parse(decode(pprof_profile(b.profile, {.compress = false}).value()));
+  std::vector<std::string> strings;
+  for (const Node* each : root.all("string_table")) strings.push_back(each->value);
+  for (const Node* each : root.all("mapping")) {
+    if (each->number("id") == 1) EXPECT_EQ(strings.at(each->number("filename")), "java");
+  }
+}
+
 TEST(Pprof, EmptyAndDeepInlining) {
   const auto empty = pprof_profile(Profile{});
   ASSERT_TRUE(empty.has_value());
