@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "image/code_image_draft.h"
 #include "image/elf_sections.h"
@@ -48,6 +49,7 @@ class Finish {
   size_t best_window(std::vector<PlacedUnwind>& placed) const;
   void add_text();
   Status add_symbols();
+  Status add_comment();
   Status add_debug();
   Result<ImageSummary> close();
 
@@ -343,8 +345,24 @@ Status Finish::add_symbols() {
   return append(".symtab", symbols, table.bytes());
 }
 
+// Whose the image is, where no DWARF tells it.
+Status Finish::add_comment() {
+  ByteWriter texts;
+  for (const std::string_view text : {draft_.options.producer, draft_.options.title}) {
+    texts.raw(std::as_bytes(std::span(text)));
+    texts.u8(0);
+  }
+  Elf64_Shdr header{};
+  header.sh_type = SHT_PROGBITS;
+  header.sh_flags = SHF_MERGE | SHF_STRINGS;
+  header.sh_entsize = 1;
+  header.sh_addralign = 1;
+  return append(".comment", header, texts.bytes());
+}
+
 Status Finish::add_debug() {
-  if (!draft_.debug || draft_.bodies.empty()) return {};
+  if (!draft_.debug) return draft_.mapped() ? Status() : add_comment();
+  if (draft_.bodies.empty()) return {};
   JITSCOPE_ASSIGN(const auto sections, draft_.debug->finish());
   for (const DebugSections::Section& section : sections) {
     Elf64_Shdr header{};

@@ -4,6 +4,7 @@
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <gelf.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/byte_cursor.h"
 #include "base/path.h"
 #include "base/unique_fd.h"
 #include "profile/output_file.h"
@@ -35,8 +37,7 @@ struct EndDwarf {
 
 Error not_ours(const std::string& path) {
   return Error{ErrorKind::usage, "this is no code image of jitscope's", path,
-               "jitscope image build makes them; one made with --no-debug does not say whose it is",
-               0};
+               "jitscope image build makes them", 0};
 }
 
 // Copies with its holes.
@@ -122,6 +123,62 @@ fs::path file_behind(const fs::path& path) {
   return fs::is_directory(path, error) ? path / "elf" : path;
 }
 
+// What the DWARF says of the image; false when it is not of our making.
+bool take_unit(Elf* elf, ImageFacts& facts) {
+  const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr));
+  if (dwarf == nullptr) return false;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Half version = 0;
+  uint8_t type = 0;
+  Dwarf_Die die;
+  if (dwarf_get_units(dwarf.get(), nullptr, &unit, &version, &type, &die, nullptr) != 0) {
+    return false;
+  }
+  Dwarf_Attribute attribute;
+  const char* producer = dwarf_formstring(dwarf_attr(&die, DW_AT_producer, &attribute));
+  if (producer == nullptr || !std::string_view(producer).starts_with(kProducer)) return false;
+  const char* title = dwarf_diename(&die);
+  if (title != nullptr) facts.title = title;
+  Dwarf_Die child;
+  if (dwarf_child(&die, &child) == 0) {
+    do {
+      Dwarf_Addr address = 0;
+      const bool body =
+          dwarf_tag(&child) == DW_TAG_subprogram && dwarf_lowpc(&child, &address) == 0;
+      facts.functions += body ? 1 : 0;
+    } while (dwarf_siblingof(&child, &child) == 0);
+  }
+  return true;
+}
+
+// The same of an image without DWARF: its .comment has the producer and the title.
+bool take_comment(Elf* elf, ImageFacts& facts) {
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return false;
+  bool ours = false;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    const bool comment = name != nullptr && std::string_view(name) == ".comment";
+    if (!comment && header.sh_type != SHT_SYMTAB) continue;
+    const Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    if (comment) {
+      ByteCursor texts({static_cast<const std::byte*>(data->d_buf), data->d_size});
+      ours = texts.c_string().starts_with(kProducer);
+      facts.title = texts.c_string();
+      continue;
+    }
+    GElf_Sym symbol;
+    for (int i = 1; gelf_getsym(const_cast<Elf_Data*>(data), i, &symbol) != nullptr; ++i) {
+      const bool function = GELF_ST_TYPE(symbol.st_info) == STT_FUNC;
+      facts.functions += function && GELF_ST_BIND(symbol.st_info) == STB_GLOBAL ? 1 : 0;
+    }
+  }
+  return ours;
+}
+
 }  // namespace
 
 Result<ImageFacts> image_facts(const std::string& path) {
@@ -138,31 +195,7 @@ Result<ImageFacts> image_facts(const std::string& path) {
   const ssize_t id_size = dwelf_elf_gnu_build_id(elf.get(), &id);
   if (id_size < 3) return fail(not_ours(path));
   facts.build_id = build_id_text({static_cast<const std::byte*>(id), static_cast<size_t>(id_size)});
-  const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr));
-  if (dwarf == nullptr) return fail(not_ours(path));
-  Dwarf_CU* unit = nullptr;
-  Dwarf_Half version = 0;
-  uint8_t type = 0;
-  Dwarf_Die die;
-  if (dwarf_get_units(dwarf.get(), nullptr, &unit, &version, &type, &die, nullptr) != 0) {
-    return fail(not_ours(path));
-  }
-  Dwarf_Attribute attribute;
-  const char* producer = dwarf_formstring(dwarf_attr(&die, DW_AT_producer, &attribute));
-  if (producer == nullptr || !std::string_view(producer).starts_with(kProducer)) {
-    return fail(not_ours(path));
-  }
-  const char* title = dwarf_diename(&die);
-  if (title != nullptr) facts.title = title;
-  Dwarf_Die child;
-  if (dwarf_child(&die, &child) == 0) {
-    do {
-      Dwarf_Addr address = 0;
-      const bool body =
-          dwarf_tag(&child) == DW_TAG_subprogram && dwarf_lowpc(&child, &address) == 0;
-      facts.functions += body ? 1 : 0;
-    } while (dwarf_siblingof(&child, &child) == 0);
-  }
+  if (!take_unit(elf.get(), facts) && !take_comment(elf.get(), facts)) return fail(not_ours(path));
   facts.bytes = static_cast<uint64_t>(status.st_blocks) * 512;
   return facts;
 }

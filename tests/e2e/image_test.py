@@ -335,5 +335,45 @@ def refused():
           ["bad.dump", "empty.map", "one.map", "out.elf", "pipe"], "files left")
 
 
+QUIET = (("readelf", "-aW"), ("readelf", "-w"), ("readelf", "-wL"), ("readelf", "--debug-dump=decodedline"),
+         ("readelf", "-wfFo"), ("objdump", "-dlS"), ("objdump", "-W"), ("objdump", "-WL"), ("eu-readelf", "-a"),
+         ("eu-readelf", "-w"), ("eu-elflint", "--gnu-ld"), ("gdb", "-batch", "-nx", "-ex", "info functions"),
+         ("nm", "-l"))
+
+
+def quiet():
+    """No tool has anything to complain of, whatever an image was made from and with what options."""
+    folder = scratch()
+    (folder / "one.map").write_text("7f0000001000 40 one\n7f0000001040 40 two words\n")
+    subprocess.run([program("truth_jit"), "--jitdump", folder, "--functions", "20"], check=True,
+                   stdout=subprocess.DEVNULL)
+    sources = [("--perf-map", folder / "one.map"), ("--jitdump", next(folder.glob("jit-*.dump")))]
+    _, java = max(jdks().items())
+    with start_lines(java) as target:
+        sources.append(("-p", target.pid))
+        image = folder / "image.elf"
+        for source in sources:
+            for options in (("--dwarf", "4"), ("--dwarf", "5"), ("--dwarf", "5", "--layout", "packed"),
+                            ("--no-debug",), ("--no-debug", "--layout", "packed")):
+                what = [*source, *options]
+                jitscope("image", "build", "-o", image, "--force", *what)
+                for command in QUIET:
+                    if not shutil.which(command[0]) or (command == ("eu-readelf", "-w") and "--no-debug" in options):
+                        continue  # elfutils: "No DWARF information found", as of every stripped file
+                    done = subprocess.run([*command, image], capture_output=True, text=True, errors="replace",
+                                          env={**os.environ, "LC_ALL": "C", "DEBUGINFOD_URLS": ""}, check=False)
+                    equal(done.stderr, "", f"what {' '.join(command)} complains of: {what}")
+                    check(not re.search(r"(?im)^\S*(readelf|objdump): (warning|error)", done.stdout),
+                          f"{command}: {what}")
+    # Images of --no-debug are known as ours, too.
+    made = jitscope("image", "build", "--perf-map", folder / "one.map", "-o", image, "--force", "--no-debug",
+                    "--json").objects("image")[0]
+    jitscope("image", "install", image, "--debugdir", folder / "debug")
+    listed = jitscope("image", "list", "--debugdir", folder / "debug", "--json").objects("image")
+    equal([each["build_id"] for each in listed], [made["build_id"]], "installed images")
+    jitscope("image", "remove", made["build_id"], "--debugdir", folder / "debug")
+    jitscope("image", "list", "--debugdir", folder / "debug", status=1)
+
+
 if __name__ == "__main__":
-    harness.main(tools_agree, dwarf_4_and_packed, other_sources, installed, refused)
+    harness.main(tools_agree, quiet, dwarf_4_and_packed, other_sources, installed, refused)
