@@ -20,11 +20,12 @@ class ScriptPrinter : public SampleConsumer {
       : session_(session),
         text_(session, session.resolver().frames(), {arguments.profile.naming.lines},
               [](std::string_view piece) { return output().write_bulk(piece); }),
+        payloads_(session.header()),
         json_(arguments.json) {}
 
   bool on_sample(const ResolvedSample& sample) override {
     if (!json_) return text_.append(sample);
-    append_script_json(out_, session_, session_.resolver().frames(), sample);
+    append_script_json(out_, session_, session_.resolver().frames(), payloads_, sample);
     return out_.size() < kPiece || flush();
   }
   bool flush() {
@@ -37,6 +38,7 @@ class ScriptPrinter : public SampleConsumer {
   static constexpr size_t kPiece = 1U << 18U;
   Session& session_;
   ScriptText text_;
+  TracePayloads payloads_;
   bool json_;
   std::string out_;
 };

@@ -63,6 +63,7 @@ ScriptText::ScriptText(const Session& session, const FrameTable& frames,
     : session_(session),
       frames_(frames),
       options_(options),
+      payloads_(session.header()),
       write_(std::move(write)),
       buffer_(3 * kPiece) {}
 
@@ -133,6 +134,30 @@ void ScriptText::make_text(LocationId id) {
   }
 }
 
+// The period and the event; of a tracepoint the event and its payload.
+std::string_view ScriptText::event_text(const perfdata::Sample& sample) {
+  const perfdata::EventInfo& event = session_.header().events[sample.event];
+  const auto name = [&](std::string& out) {
+    out.append(event_width_ - std::min(event_width_, event.name.size()), ' ');
+    append_printable(out, event.name);
+    out += ": ";
+  };
+  if (!sample.raw.empty()) {
+    payload_text_.clear();
+    name(payload_text_);
+    if (payloads_.append_text(payload_text_, sample)) return payload_text_;
+  }
+  if (sample.event != event_ || sample.period != period_) {
+    event_ = sample.event;
+    period_ = sample.period;
+    constexpr uint64_t sample_period_bit = 1U << 8U;
+    const bool period = (event.sample_type & sample_period_bit) != 0;
+    event_text_ = period ? fmt::format("{:10} ", sample.period) : "";
+    name(event_text_);
+  }
+  return event_text_;
+}
+
 void ScriptText::append_head(const ResolvedSample& resolved) {
   const perfdata::Sample& sample = resolved.sample;
   const std::vector<perfdata::EventInfo>& events = session_.header().events;
@@ -143,21 +168,9 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
   }
   line_.clear();
   append_comm(line_, resolved.thread.comm);
-  if (sample.event < events.size() && (sample.event != event_ || sample.period != period_)) {
-    event_ = sample.event;
-    period_ = sample.period;
-    event_text_.clear();
-    constexpr uint64_t sample_period_bit = 1U << 8U;
-    const perfdata::EventInfo& event = events[sample.event];
-    if ((event.sample_type & sample_period_bit) != 0) {
-      event_text_ += fmt::format("{:10} ", sample.period);
-    }
-    event_text_.append(event_width_ - event.name.size(), ' ');
-    append_printable(event_text_, event.name);
-    event_text_ += ": ";
-  }
+  const std::string_view event = sample.event < events.size() ? event_text(sample) : "";
   constexpr size_t numbers = 128;
-  char* to = reserve(line_.size() + event_text_.size() + numbers);
+  char* to = reserve(line_.size() + event.size() + numbers);
   to = put(to, line_);
   *to++ = ' ';
   // A thread that is ending has no number any more.
@@ -175,7 +188,7 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
     to = put_decimal(to, sample.head.time % second / 1000, 6, '0');
     to = put(to, ": ");
   }
-  if (sample.event < events.size()) to = put(to, event_text_);
+  to = put(to, event);
   used_ = static_cast<size_t>(to - buffer_.data());
 }
 
@@ -257,7 +270,7 @@ bool ScriptText::append(const ResolvedSample& sample) {
 }
 
 void append_script_json(std::string& out, const Session& session, const FrameTable& frames,
-                        const ResolvedSample& resolved) {
+                        TracePayloads& payloads, const ResolvedSample& resolved) {
   const perfdata::Sample& sample = resolved.sample;
   const std::vector<perfdata::EventInfo>& events = session.header().events;
   JsonObject object("sample");
@@ -297,6 +310,7 @@ void append_script_json(std::string& out, const Session& session, const FrameTab
     }
   }
   object.raw("frames", list + "]");
+  if (std::string fields; payloads.append_json(fields, sample)) object.raw("fields", fields);
   if (!sample.user_regs.empty()) {
     std::string registers = "{";
     size_t next = 0;

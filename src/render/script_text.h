@@ -4,6 +4,10 @@
 //   comm  tid [cpu] seconds.micros:  period event:
 //   \t<address> symbol+0xoffset (dso)
 //
+// A tracepoint has its fields behind the event, and no period:
+//
+//   comm  tid [cpu] seconds.micros: event: name=value name=value
+//
 // Every sample has this form, also where perf puts the one frame into the head's line because the
 // event records no stacks: of such lines those readers see none.
 //
@@ -21,6 +25,7 @@
 
 #include "profile/growing_array.h"
 #include "profile/session.h"
+#include "render/trace_payload.h"
 
 namespace jitscope {
 
@@ -67,9 +72,12 @@ class ScriptText {
   // Room for so many bytes and one Text.
   char* reserve(size_t bytes);
 
+  std::string_view event_text(const perfdata::Sample& sample);
+
   const Session& session_;
   const FrameTable& frames_;
   ScriptOptions options_;
+  TracePayloads payloads_;
   Write write_;
   GrowingArray<Text> texts_;  // by location
   std::unordered_map<LocationId, std::string> long_texts_;
@@ -93,10 +101,11 @@ class ScriptText {
   std::string event_text_;
   uint32_t event_ = UINT32_MAX;
   uint64_t period_ = 0;
+  std::string payload_text_;
 };
 
 // One JSON object a sample.
 void append_script_json(std::string& out, const Session& session, const FrameTable& frames,
-                        const ResolvedSample& sample);
+                        TracePayloads& payloads, const ResolvedSample& sample);
 
 }  // namespace jitscope

@@ -166,5 +166,71 @@ def test_heads_are_those_of_perf():
             equal(mine, their, f"{what}: a head")
 
 
-harness.main(test_every_kind_of_recording, test_events_with_and_without_stacks,
+TRACED = ("sched:sched_process_exec", "sched:sched_switch", "syscalls:sys_enter_openat")
+PAYLOAD = re.compile(r"\s*(.*?)\s+(-?\d+) \[(\d+)\]\s+([\d.]+):\s+(\S+): (.*)$")
+
+
+def payloads(text):
+    """[(tid, time, event, {field: value})] of heads with `name=value` or `name: value`."""
+    found = []
+    for line in text.splitlines():
+        match = None if line.startswith("\t") else PAYLOAD.match(line)
+        if not match:
+            continue
+        fields = {}
+        for name, value in re.findall(r"(\w+)(?:=|: )(.*?)(?=,? \w+(?:=|: )| ==> |$)", match[6]):
+            fields[name] = value
+        found.append((match[2], match[4], match[5], fields))
+    return found
+
+
+def same(theirs, ours):
+    try:
+        return int(theirs, 0) == int(ours, 0)
+    except ValueError:
+        return theirs == ours
+
+
+def traced(*options):
+    data = scratch() / "perf.data"
+    words = [word for event in TRACED for word in ("-e", event)]
+    done = run_perf("record", "-q", "-k", "mono", *words, *options, "-o", data, "--", "sh", "-c", "ls / >/dev/null; true",
+                    status=None)
+    if done.returncode != 0 or not data.exists():
+        raise Skip("perf cannot record tracepoints here: " + (done.stderr.strip().splitlines() or ["?"])[0])
+    return data
+
+
+def test_payloads_of_tracepoints():
+    """The fields that perf prints have the same values; where perf decodes one (a state's letter) ours is the
+    number that was recorded."""
+    for options in ((), ("-g",)):
+        data = traced(*options)
+        text = run_jitscope("script", "-i", data).stdout
+        theirs, ours = payloads(run_perf("script", "-i", data).stdout), payloads(text)
+        equal([each[:3] for each in ours], [each[:3] for each in theirs], "samples with a payload")
+        check(len(ours) >= 10, f"only {len(ours)} payloads: {text[:500]}")
+        compared = collections.Counter()
+        for (_, _, event, expected), (_, _, _, fields) in zip(theirs, ours):
+            for name, value in expected.items():
+                if name in ("prev_state", "nr"):
+                    continue
+                check(name in fields and same(value, fields[name]), f"{event}: {name} is {value}, ours {fields}")
+                compared[event] += 1
+        check(len(compared) >= 3, f"events compared: {compared}")
+        told = [sample.fields["fields"] for sample in jitscope_samples(data)]
+        equal(len(told), len(ours), "samples with fields in the JSON")
+        check(any(each.get("filename") == "/usr/bin/ls" or str(each.get("filename", "")).endswith("/ls")
+                  for each in told), "the program that was started")
+        equal(sum(each.samples for each in collapse(text).values()), len(ours), "samples, collapsed")
+    # Through a pipe the formats come as a record.
+    data = traced("-g")
+    with open(data.parent / "pipe.data", "wb") as file:
+        done = subprocess.run(["perf", "record", "-q", "-k", "mono", "-e", TRACED[0], "-o", "-", "--", "true"],
+                              stdout=file, stderr=subprocess.PIPE, check=False)
+    if done.returncode == 0:
+        check("filename=" in run_jitscope("script", "-i", data.parent / "pipe.data").stdout, "fields of a pipe")
+
+
+harness.main(test_every_kind_of_recording, test_payloads_of_tracepoints, test_events_with_and_without_stacks,
              test_names_of_threads_that_look_like_something_else, test_heads_are_those_of_perf)

@@ -84,7 +84,7 @@ bool Gatherer::wants(uint64_t feature) const {
   if (keep_raw_) return true;
   constexpr std::array wanted = {build_id, hostname,     os_release,         version,
                                  arch,     command_line, event_descriptions, sample_time,
-                                 clockid,  compressed,   clock_data};
+                                 clockid,  compressed,   clock_data,         tracing_data};
   return std::ranges::find(wanted, static_cast<Feature>(feature)) != wanted.end();
 }
 
@@ -100,6 +100,9 @@ void Gatherer::add_feature(uint64_t feature, std::span<const std::byte> bytes) {
 bool Gatherer::take_feature(uint64_t feature, std::span<const std::byte> bytes) {
   ByteCursor cursor(bytes);
   switch (static_cast<Feature>(feature)) {
+    case Feature::tracing_data:
+      if (!keep_raw_) header_->tracing_data.assign(bytes.begin(), bytes.end());
+      return true;
     case Feature::build_id:
       return take_build_ids(bytes);
     case Feature::hostname:

@@ -83,6 +83,9 @@ struct Header {
   std::optional<TimeConversion> time_conversion;
   std::optional<uint64_t> first_sample_time;  // SAMPLE_TIME feature
   std::optional<uint64_t> last_sample_time;
+  // TRACING_DATA, the section or the record: how tracepoints' payloads lie (trace_format.h). Not
+  // with keep_raw, which has it in raw_features.
+  std::vector<std::byte> tracing_data;
   // All feature sections as they are, by bit; only with ReadOptions::keep_raw. Of a pipe: what came
   // as HEADER_FEATURE and TRACING_DATA records.
   std::map<uint8_t, std::vector<std::byte>> raw_features;

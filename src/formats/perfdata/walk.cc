@@ -148,10 +148,12 @@ Status Walk::take_user_record(const RawRecord& raw, Lane& lane) {
       break;
     case RecordType::tracing_data: {
       const uint64_t size = (cursor.u32() + kWord - 1) / kWord * kWord;
-      if (keep_raw_ && header_->pipe && size <= Input::kLargestSection) {
+      if (header_->pipe && size <= Input::kLargestSection) {
         constexpr auto bit = static_cast<uint8_t>(Feature::tracing_data);
-        header_->raw_features[bit].clear();
-        lane.collect(size, header_->raw_features[bit]);
+        std::vector<std::byte>& sink =
+            keep_raw_ ? header_->raw_features[bit] : header_->tracing_data;
+        sink.clear();
+        lane.collect(size, sink);
       } else {
         lane.skip(size);
       }

@@ -1,5 +1,5 @@
-// ScriptText copies what it wrote before; here each line is made anew and compared. And what readers
-// of the text make of each kind of event.
+// ScriptText copies what it wrote before; here each line is made anew and compared. And what
+// readers of the text make of each kind of event.
 #include "render/script_text.h"
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 
 #include "support/perfdata_builder.h"
 #include "support/scratch_folder.h"
+#include "support/tracing_data.h"
 
 namespace jitscope {
 namespace {
@@ -226,6 +227,44 @@ TEST_F(ScriptTextOfEvents, LosesNoSampleOfAnyKind) {
     // 27 without a chain, 27 with two entries, and 26 with nothing but a marker, which perf drops.
     EXPECT_EQ(sum.frames, chains ? 27U + 27 * 2 : 80U) << what;
   }
+}
+
+TEST_F(ScriptTextOfEvents, TracepointsHaveTheirFields) {
+  namespace bit = perfdata::sample_bit;
+  using perfdata::test::EventSpec;
+  EventSpec event{.type = 2,
+                  .config = 372,
+                  .sample_type = (perfdata::test::kUsualSample & ~bit::kCallchain) | bit::kRaw};
+  event.name = "sched:sched_switch";
+  PerfDataBuilder builder{event};
+  builder.comm(kPid, kPid, "sh", Stamp{kPid, kPid, 10, 0});
+  perfdata::test::Bytes payload;
+  payload.u64(372).chars("a\nb").zeros(13).u32(static_cast<uint32_t>(-7));
+  const auto& bytes = payload.data();
+  builder.sample({.pid = kPid,
+                  .tid = kPid,
+                  .time = 1000,
+                  .ip = kCode,
+                  .period = 5,
+                  .raw = {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+  builder.feature(perfdata::Feature::tracing_data,
+                  perfdata::test::tracing_data(
+                      {"name: sched_switch\nID: 372\nformat:\n"
+                       "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+                       "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+                       "\tfield:int prev_prio;\toffset:24;\tsize:4;\tsigned:1;\n"
+                       "\tfield:int gone;\toffset:4000;\tsize:4;\tsigned:1;\n"
+                       "\nprint fmt: \"prev_comm=%s\", REC->prev_comm\n"}));
+  builder.feature(perfdata::Feature::event_descriptions, builder.event_names());
+  const std::string path = write("perf.data", builder.file());
+  auto session = Session::open(path, {});
+  ASSERT_TRUE(session);
+  Printer printer(**session);
+  ASSERT_TRUE((*session)->run(printer));
+  printer.finish();
+  EXPECT_TRUE(printer.written.starts_with(fmt::format(
+      "sh {} [000]     0.000001: sched:sched_switch: prev_comm=a\\x0ab prev_prio=-7\n\t", kPid)))
+      << printer.written;
 }
 
 }  // namespace
