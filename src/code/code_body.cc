@@ -44,6 +44,14 @@ std::string_view to_string(Tier tier) {
       return "c1-full";
     case Tier::c2:
       return "c2";
+    case Tier::dfg:
+      return "dfg";
+    case Tier::ftl:
+      return "ftl";
+    case Tier::bbq:
+      return "bbq";
+    case Tier::omg:
+      return "omg";
     case Tier::native:
       return "native";
     case Tier::stub:

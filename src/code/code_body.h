@@ -20,13 +20,17 @@ enum class Runtime : uint8_t { unknown, hotspot, v8, dotnet, erlang, php, mono }
 enum class Tier : uint8_t {
   unknown,
   bytecode,    // V8 `~`: bytecode in a data page, no machine code: never probed
-  baseline,    // V8 `^` Sparkplug
+  baseline,    // V8 `^` Sparkplug, JavaScriptCore's baseline JIT
   maglev,      // V8 `+`
   turbofan,    // V8 `*`
   c1,          // HotSpot level 1, no profiling
   c1_limited,  // HotSpot level 2
   c1_full,     // HotSpot level 3, full profiling
   c2,          // HotSpot level 4 (C2 or a JVMCI compiler)
+  dfg,         // JavaScriptCore, the first optimizing one
+  ftl,         // JavaScriptCore, the last
+  bbq,         // JavaScriptCore's WebAssembly, quickly compiled
+  omg,         // JavaScriptCore's WebAssembly, optimized
   native,      // HotSpot native wrapper
   stub,        // runtime stub, adapter, builtin, interpreter: not a method of the program
 };

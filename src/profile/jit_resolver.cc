@@ -5,7 +5,11 @@
 
 #include "profile/jit_name.h"
 #include "profile/offline_images.h"
+#include "profile/recorded_name.h"
 #include "profile/resolver.h"
+#include "runtimes/map_name.h"
+#include "runtimes/unfolded_name.h"
+#include "runtimes/v8/v8_name.h"
 #include "symbolize/mapping_kind.h"
 
 namespace jitscope {
@@ -15,7 +19,11 @@ Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, JitAnswer& answ
                                         const CodeScopes* scopes, const ScopeChain& chain) {
   JitSources::complete(answer, lookup);
   const bool recorded = answer.source == NameSource::recording;
-  JitName name = jit_name(life.runtime, answer.raw, recorded);
+  std::vector<std::string_view> parts;
+  if (options_.jit_inlined && answer.source == NameSource::perf_map && !answer.ambiguous) {
+    parts = unfolded_parts(life.runtime, answer.raw);
+  }
+  JitName name = jit_name(life.runtime, parts.empty() ? answer.raw : parts.front(), recorded);
   Frame frame;
   frame.source = answer.source;
   frame.ambiguous = answer.ambiguous;
@@ -72,7 +80,50 @@ Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, JitAnswer& answ
   }
   made.frame = frames_.number(std::move(frame));
   made.jit = jit_number(answer, made.frame);
+  if (!parts.empty()) {
+    made.inlined = unfolded(life.runtime, std::span(parts).subspan(1), made.frame);
+  }
   return made;
+}
+
+// Of the parts of a name, outermost first, the frames, innermost first.
+uint32_t Resolver::unfolded(Runtime runtime, std::span<const std::string_view> parts,
+                            FrameId outer) {
+  std::vector<FrameId> frames;
+  for (size_t i = parts.size(); i-- > 0;) {
+    JitName name = jit_name(runtime, parts[i], false);
+    Frame frame = frames_[outer];
+    frame.method = std::move(name.method);
+    frame.raw = std::move(name.raw);
+    frame.kind = FrameKind::jit_inlined;
+    frames.push_back(frames_.number(std::move(frame)));
+  }
+  inlined_.push_back(std::move(frames));
+  return static_cast<uint32_t>(inlined_.size() - 1);
+}
+
+// V8 begins a WebAssembly module's memory with its jump tables, which no source lists
+// (NativeModule::AddCodeSpaceLocked, src/wasm/wasm-code-manager.cc): code in front of the first
+// function.
+bool Resolver::is_wasm_jump_table(ProcessLife& life, const MappedRange& range, uint64_t address,
+                                  uint64_t time) {
+  // Memory that goes on before this mapping: what is in front may be a function's.
+  const MappedRange* before = range.start == 0 ? nullptr : life.space.at(range.start - 1);
+  if (before != nullptr && is_jit_memory(context_.files.info(before->file).kind)) return false;
+  NoBody none;
+  AddressRange empty{range.start, range.end - 1};  // of all sources, from the mapping's start on
+  if (ask_timed(life, range, range.start, time, none, empty)) return false;
+  if (ask_untimed(life, range, range.start, empty)) return false;
+  if (address > empty.high || empty.high >= range.end - 1) return false;
+  AddressRange reach;
+  const uint64_t first = empty.high + 1;
+  auto answer = ask_timed(life, range, first, time, none, reach);
+  if (!answer) answer = ask_untimed(life, range, first, reach);
+  if (!answer || answer->ambiguous) return false;
+  JitSources::complete(*answer, first);
+  std::string_view name = answer->raw;
+  if (answer->source == NameSource::recording) name = decode_recorded_name(name).name;
+  return parse_map_name(Runtime::v8, name).name.type == kWasmType;
 }
 
 uint32_t Resolver::jit_number(const JitAnswer& answer, FrameId frame) {
@@ -143,6 +194,7 @@ void Resolver::take_jit_answer(Resolution& out, const ProcessLife& life, JitAnsw
     if (fresh) it->second = make_jit_frame(life, answer, range, lookup, scopes, chain);
     made = it->second;
   }
+  out.location.inlined = made.inlined;
   if (options_.jit_inlined && chain.places.size() > 1) {
     out.location.inlined = jit_inlined(answer, *scopes, chain, made.frame);
   }

@@ -277,7 +277,9 @@ std::optional<JitAnswer> JitSources::untimed(uint64_t address, AddressRange& ran
   if (map_ == nullptr) return std::nullopt;
   const auto line = map_->line_at(address);
   if (!line) {
-    range.narrow(address, address);
+    // What begins later holds nothing up to there; what began before had ended.
+    const auto next = map_->next_start(address);
+    range.narrow(address, next ? *next - 1 : UINT64_MAX);
     return std::nullopt;
   }
   range.narrow(line->low, line->high);

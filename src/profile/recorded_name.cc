@@ -13,7 +13,8 @@ constexpr size_t kLongestEnding = 64;
 
 constexpr std::array kTiers = {Tier::unknown,  Tier::bytecode, Tier::baseline,   Tier::maglev,
                                Tier::turbofan, Tier::c1,       Tier::c1_limited, Tier::c1_full,
-                               Tier::c2,       Tier::native,   Tier::stub};
+                               Tier::c2,       Tier::native,   Tier::stub,       Tier::dfg,
+                               Tier::ftl,      Tier::bbq,      Tier::omg};
 constexpr std::array kRuntimes = {Runtime::unknown, Runtime::hotspot, Runtime::v8,  Runtime::dotnet,
                                   Runtime::erlang,  Runtime::php,     Runtime::mono};
 
@@ -33,6 +34,10 @@ Runtime runtime_of(Tier tier) {
       return Runtime::hotspot;
     case Tier::unknown:
     case Tier::stub:
+    case Tier::dfg:
+    case Tier::ftl:
+    case Tier::bbq:
+    case Tier::omg:
       break;
   }
   return Runtime::unknown;

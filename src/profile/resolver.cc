@@ -13,6 +13,9 @@
 namespace jitscope {
 namespace {
 
+constexpr std::string_view kWasmJumpTable =
+    "V8's jump table of a WebAssembly module, through which its functions call each other";
+
 bool same_mapping(const MappedRange* mine, const MappedRange* other) {
   return mine != nullptr && other != nullptr && mine->start == other->start &&
          mine->file == other->file;
@@ -313,7 +316,8 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
     out.valid_until = until;
     return out;
   }
-  const std::string jit_reason = sources(life).reason(lookup, query.time);
+  std::string jit_reason = sources(life).reason(lookup, query.time);
+  if (memory && is_wasm_jump_table(life, *range, lookup, query.time)) jit_reason = kWasmJumpTable;
   if (memory) {
     Resolution result = nameless(query, jit_reason, std::string(kJitDso), map_dso(life));
     result.valid_from = from;

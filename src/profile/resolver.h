@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -113,6 +114,7 @@ class Resolver {
     FrameId frame = 0;
     uint32_t dso = 0;
     uint32_t jit = 0;
+    uint32_t inlined = 0;  // of a perf map's name that stands for several methods
   };
   struct BpfSymbol {
     uint64_t end = 0;
@@ -138,6 +140,8 @@ class Resolver {
   void take_jit_answer(Resolution& out, const ProcessLife& life, JitAnswer& answer,
                        const MappedRange& range, uint64_t lookup, const AddressQuery& query,
                        AddressRange& reach);
+  bool is_wasm_jump_table(ProcessLife& life, const MappedRange& range, uint64_t address,
+                          uint64_t time);
   uint32_t jit_inlined(const JitAnswer& answer, const CodeScopes& scopes, const ScopeChain& chain,
                        FrameId outer);
   Made make_jit_frame(const ProcessLife& life, JitAnswer& answer, const MappedRange& range,
@@ -153,6 +157,7 @@ class Resolver {
   std::vector<std::string> dsos_;
   std::unordered_map<std::string, uint32_t> dso_numbers_;
   std::vector<std::vector<FrameId>> inlined_{{}};
+  uint32_t unfolded(Runtime runtime, std::span<const std::string_view> parts, FrameId outer);
   uint32_t jit_number(const JitAnswer& answer, FrameId frame);
   uint32_t offline_number(const Resolution& answer, const AddressQuery& query);
   std::vector<JitCode> jit_codes_{{}};

@@ -2,10 +2,13 @@
 #include "runtimes/map_name.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "code/display_name.h"
 #include "formats/java/java_names.h"
+#include "runtimes/unfolded_name.h"
 #include "runtimes/v8/v8_name.h"
 
 namespace jitscope {
@@ -28,9 +31,19 @@ MapName stub(std::string_view raw) {
   return out;
 }
 
+// "(Order.java:12)", "(Order.java)", "(line:12)": what `--sourcepos` writes behind a method, and no
+// part of its name.
+bool is_position(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  return text.ends_with(".java)") || text.ends_with(".kt)") || text.ends_with(".scala)") ||
+         (colon != std::string_view::npos && colon + 2 < text.size() &&
+          std::ranges::all_of(text.substr(colon + 1, text.size() - colon - 2),
+                              [](char c) { return c >= '0' && c <= '9'; }));
+}
+
 // "long T.f(int, long, java.lang.Object)" (Method::external_name), "T.f(int,long,java.lang.Object)"
-// (jitscope's own agent), "LT;::f" and "LT;::f(IJ)V" (perf-map-agent). Everything else in HotSpot's
-// code cache is no method.
+// (jitscope's own agent), "LT;::f" and "LT;::f(IJ)V" (perf-map-agent), "T::f", "T::f(int,long)" and
+// "T::f(T.java:12)" (its options). Everything else in HotSpot's code cache is no method.
 MapName parse_java(std::string_view raw) {
   MapName out = whole(raw);
   out.not_probeable = "a perf map does not tell where its calls enter";
@@ -43,6 +56,17 @@ MapName parse_java(std::string_view raw) {
     return out.name.type.empty() || out.name.function.empty() ? stub(raw) : out;
   }
   const size_t open = open_of_last(raw);
+  if (is_java_map_name(raw)) {
+    const size_t colons = raw.find("::");
+    out.name.type = raw.substr(0, colons);
+    std::ranges::replace(out.name.type, '/', '.');
+    out.name.function = raw.substr(colons + 2, std::min(open, raw.size()) - colons - 2);
+    if (open != std::string_view::npos && !is_position(raw.substr(open))) {
+      out.name.parameters = without_blanks(raw.substr(open + 1, raw.size() - open - 2));
+      out.name.has_parameters = true;
+    }
+    return out;
+  }
   if (open == std::string_view::npos) return stub(raw);
   const std::string_view before = raw.substr(0, open);
   const size_t dot = before.rfind('.');
@@ -183,6 +207,31 @@ MapName parse_dotnet(std::string_view raw) {
   return out;
 }
 
+// JavaScriptCore (Bun, WebKit): "JSC-FTL: fib#EoE7sP", "JSC-WasmOMG: fib", "JSC-Thunk: DefaultCall"
+// (LinkBuffer::logJITCodeForJITDump; what stands before the colon is the LinkBuffer's profile).
+// What is behind the `#` is the code's hash, the same in all tiers.
+std::optional<MapName> parse_jsc(std::string_view raw) {
+  constexpr std::string_view kPrefix = "JSC-";
+  constexpr std::string_view kColon = ": ";
+  constexpr std::array<std::pair<std::string_view, Tier>, 5> kTiers = {
+      {{"Baseline", Tier::baseline},
+       {"DFG", Tier::dfg},
+       {"FTL", Tier::ftl},
+       {"WasmBBQ", Tier::bbq},
+       {"WasmOMG", Tier::omg}}};
+  const size_t colon = raw.find(kColon);
+  if (!raw.starts_with(kPrefix) || colon == std::string_view::npos) return std::nullopt;
+  const std::string_view profile = raw.substr(kPrefix.size(), colon - kPrefix.size());
+  if (profile.empty() || profile.contains(' ')) return std::nullopt;
+  const auto tier = std::ranges::find(kTiers, profile, &std::pair<std::string_view, Tier>::first);
+  const std::string_view function = raw.substr(colon + kColon.size());
+  if (tier == kTiers.end() || function.empty()) return stub(raw);
+  MapName out = whole(raw);
+  out.name.function = function;
+  out.tier = tier->second;
+  return out;
+}
+
 MapName from_v8(V8Name&& v8) {
   MapName out;
   out.name = std::move(v8.name);
@@ -216,6 +265,7 @@ MapName parse_by_runtime(Runtime runtime, std::string_view raw) {
   }
   // Programs that embed V8 are not known by name; its tags are.
   if (auto v8 = parse_v8_name(raw)) return from_v8(std::move(*v8));
+  if (auto jsc = parse_jsc(raw)) return std::move(*jsc);
   return whole(raw);
 }
 

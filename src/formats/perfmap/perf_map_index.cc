@@ -59,6 +59,14 @@ std::optional<PerfMapIndex::Line> PerfMapIndex::line_at(uint64_t address) const 
   return Line{start, *line, false, start, start + (table.size_of(*line) - 1)};
 }
 
+std::optional<uint64_t> PerfMapIndex::next_start(uint64_t address) const {
+  const PerfMapTable& table = state_->table;
+  const auto line = table.at_or_before(address);
+  const PerfMapTable::Position next = line ? *line + 1 : 0;
+  if (next == table.size()) return std::nullopt;
+  return table.address(next);
+}
+
 uint64_t PerfMapIndex::lines() const {
   return state_->table.lines();
 }

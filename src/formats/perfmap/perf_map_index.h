@@ -66,6 +66,8 @@ class PerfMapIndex {
     uint64_t high = 0;
   };
   [[nodiscard]] std::optional<Line> line_at(uint64_t address) const;
+  // Where the first line behind the address begins.
+  [[nodiscard]] std::optional<uint64_t> next_start(uint64_t address) const;
   // Lines seen, good or bad.
   [[nodiscard]] uint64_t lines() const;
   // Lines that hold addresses.

@@ -96,7 +96,7 @@ bool split_wasm(std::string_view text, V8Name& out) {
     return false;
   }
   out.name.function = text.substr(0, dash);
-  out.name.type = "wasm";
+  out.name.type = kWasmType;
   if (out.name.function.empty()) out.name.function = text;
   out.tier = tier;
   return true;

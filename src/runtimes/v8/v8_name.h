@@ -12,6 +12,9 @@
 
 namespace jitscope {
 
+// MethodName::type of a function of a WebAssembly module.
+inline constexpr std::string_view kWasmType = "wasm";
+
 struct V8Name {
   MethodName name;
   Tier tier = Tier::unknown;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "code/pattern.h"
 #include "runtimes/v8/v8_name.h"
 
 namespace jitscope {
@@ -242,6 +243,62 @@ TEST(MapName, UnknownRuntimesStayWhole) {
   const MapName python = parse_map_name(Runtime::unknown, "py::inner:/srv/app/a.py");
   EXPECT_EQ(python.name.display(), "py::inner:/srv/app/a.py");
   EXPECT_EQ(python.not_probeable, "");
+}
+
+TEST(MapName, SpellingsOfJitscopeMapAndPerfMapAgent) {
+  struct Case {
+    const char* raw;
+    const char* shown;
+  };
+  const Case cases[] = {
+      {"com.shop.Order::total", "com.shop.Order.total"},
+      {"com/shop/Order::total", "com.shop.Order.total"},
+      {"com.shop.Order::total(int,java.lang.String)", "com.shop.Order.total(int,java.lang.String)"},
+      {"com.shop.Order::total(Order.java:12)", "com.shop.Order.total"},
+      {"com.shop.Order::total(line:12)", "com.shop.Order.total"},
+      {"com.shop.Order::<init>", "com.shop.Order.<init>"},
+      {"Lcom/shop/Order;::total", "com.shop.Order.total"},
+  };
+  for (const Case& each : cases) {
+    const MapName parsed = parse_map_name(Runtime::hotspot, each.raw);
+    EXPECT_EQ(parsed.name.display(), each.shown) << each.raw;
+    EXPECT_EQ(parsed.tier, Tier::unknown) << each.raw;
+  }
+  for (const char* raw :
+       {"StubRoutines (1)", "I2C/C2I adapters", "a b::c d", "::x", "x::", "A::b::c"}) {
+    EXPECT_EQ(parse_map_name(Runtime::hotspot, raw).tier, Tier::stub) << raw;
+  }
+}
+
+// Lines of Bun 1.4's jitdump (JSC_useJITDump).
+TEST(MapName, TiersOfJavaScriptCore) {
+  struct Case {
+    const char* raw;
+    const char* shown;
+    Tier tier;
+  };
+  const Case cases[] = {
+      {"JSC-Baseline: fib#EoE7sP", "fib#EoE7sP", Tier::baseline},
+      {"JSC-DFG: fib#EoE7sP", "fib#EoE7sP", Tier::dfg},
+      {"JSC-FTL: fib#EoE7sP", "fib#EoE7sP", Tier::ftl},
+      {"JSC-Baseline: #DLjs6u", "#DLjs6u", Tier::baseline},
+      {"JSC-WasmBBQ: .wasm-function[0]#BmhKNQ", ".wasm-function[0]#BmhKNQ", Tier::bbq},
+      {"JSC-WasmOMG: .wasm-function[0]#BmhKNQ", ".wasm-function[0]#BmhKNQ", Tier::omg},
+      {"JSC-DFGOSREntry: unspecified", "JSC-DFGOSREntry: unspecified", Tier::stub},
+      {"JSC-Thunk: DefaultCall", "JSC-Thunk: DefaultCall", Tier::stub},
+      {"JSC-YarrJIT: /b+/g", "JSC-YarrJIT: /b+/g", Tier::stub},
+      {"JSC-FTL: ", "JSC-FTL: ", Tier::stub},
+      {"JSC-x y: z", "JSC-x y: z", Tier::unknown},
+      {"JSC-FTL", "JSC-FTL", Tier::unknown},
+  };
+  for (const Case& each : cases) {
+    const MapName parsed = parse_map_name(Runtime::unknown, each.raw);
+    EXPECT_EQ(parsed.name.display(), each.shown) << each.raw;
+    EXPECT_EQ(parsed.name.raw, each.raw);
+    EXPECT_EQ(parsed.tier, each.tier) << each.raw;
+    const auto pattern = Pattern::parse(each.shown);
+    if (pattern && each.tier != Tier::stub) EXPECT_TRUE(pattern->matches(parsed.name)) << each.raw;
+  }
 }
 
 }  // namespace
