@@ -79,8 +79,8 @@ NextCharacter next_character(std::string_view text) {
 void append_printable(std::string& out, std::string_view text) {
   while (!text.empty()) {
     const auto ascii = [](char c) { return c >= 0x20 && c < 0x7f; };
-    const auto plain = static_cast<size_t>(
-        std::distance(text.begin(), std::ranges::find_if_not(text, ascii)));
+    const auto plain =
+        static_cast<size_t>(std::distance(text.begin(), std::ranges::find_if_not(text, ascii)));
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     const auto [length, shown] = next_character(text);

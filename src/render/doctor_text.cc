@@ -67,7 +67,8 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   for (const Entry& entry : entries_of(diagnosis.complaints)) {
     const Complaint& complaint = *entry.first;
     out += fmt::format("{:>9} {:>10}  {} {}: {}\n", entry.leaf_samples, entry.frames,
-                       printable(complaint.process), pids_text(entry.pids), printable(complaint.reason));
+                       printable(complaint.process), pids_text(entry.pids),
+                       printable(complaint.reason));
     if (!complaint.example.empty()) {
       out += fmt::format("{:>22} e.g. {}\n", "", printable(complaint.example));
     }

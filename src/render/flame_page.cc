@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/printable.h"
 #include "render/flame/files.h"
 #include "render/flame_data.h"
 
@@ -48,7 +49,7 @@ std::string escape_html(std::string_view text) {
 
 // Fills the places {{name}} of the template in one pass, so that no text is taken for a place.
 std::string assemble(std::string_view title, std::string_view data) {
-  const std::string shown_title = escape_html(title);
+  const std::string shown_title = escape_html(printable(title));
   std::string script = "\"use strict\";\n";
   for (const std::string_view part : {flame::model_js, flame::forward_js, flame::reverse_js,
                                       flame::draw_js, flame::view_js, flame::page_js}) {

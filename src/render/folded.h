@@ -4,8 +4,8 @@
 // The first frame is the thread's name, with spaces as `_`. Marks of FlameGraph behind the name:
 // `_[k]` kernel, `_[j]` code of a JIT, `_[i]` inlined. An unnamed frame is `[libc.so.6]` when its
 // file is known and `[unknown]` when not, as stackcollapse-perf.pl has it. `;` and what
-// is not printable (base/printable.h) are `\xNN` (and so is a backslash that could be taken for the start
-// of one): the reader takes that back.
+// is not printable (base/printable.h) are `\xNN` (and so is a backslash that could be taken for the
+// start of one): the reader takes that back.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // JSON, one object a line, written by hand because it is streamed in bulk; read by nlohmann-json in
-// the tests. Text that is not UTF-8 is made so ("\ufffd" for each bad byte); what a terminal must not
-// see (base/printable.h) is \uNNNN.
+// the tests. Text that is not UTF-8 is made so ("\ufffd" for each bad byte); what a terminal must
+// not see (base/printable.h) is \uNNNN.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ void ScriptText::make_text(LocationId id) {
     }
     text += " (";
     append_printable(text,
-                       inlined ? "inlined" : std::string_view(session_.resolver().dso(location)));
+                     inlined ? "inlined" : std::string_view(session_.resolver().dso(location)));
     text += ")\n";
     if (options_.lines && !frame.file.empty()) {
       text += "  ";

@@ -23,8 +23,8 @@ std::string utf8(uint32_t code) {
 
 TEST(Printable, OrdinaryTextStaysAsItIs) {
   for (const std::string_view text :
-       {"", "java.util.HashMap.put(java.lang.Object)", "日本語", "é", "naïve", "😀", "❤️", "Ωμέγα", "שלום",
-        "नमस्ते", "a;b \\ 'c' \"d\"", "\\x1b"}) {
+       {"", "java.util.HashMap.put(java.lang.Object)", "日本語", "é", "naïve", "😀", "❤️", "Ωμέγα",
+        "שלום", "नमस्ते", "a;b \\ 'c' \"d\"", "\\x1b"}) {
     EXPECT_EQ(printable(text), text);
     EXPECT_EQ(printable_lines(text), text);
     EXPECT_TRUE(is_printable_lines(text));
@@ -83,8 +83,9 @@ TEST(Printable, AtEveryPlaceOfALongText) {
 // What is said to be printable is what does not change, for any bytes.
 TEST(Printable, RandomBytes) {
   std::mt19937 random(11);
-  const std::vector<std::string> pieces = {"\x1b", "\xc2", "\x9b", "\xe2\x80", "\xae", "é", "日", "\n", "plain text",
-                                           "\xf3\xa0\x81\x81", "\xcd\x8f", std::string(70, 'y')};
+  const std::vector<std::string> pieces = {
+      "\x1b", "\xc2", "\x9b",       "\xe2\x80",         "\xae",     "é",
+      "日",   "\n",   "plain text", "\xf3\xa0\x81\x81", "\xcd\x8f", std::string(70, 'y')};
   for (int round = 0; round < 5000; ++round) {
     std::string text;
     for (size_t i = random() % 6; i-- > 0;) text += pieces[random() % pieces.size()];

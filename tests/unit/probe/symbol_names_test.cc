@@ -88,10 +88,12 @@ TEST(SymbolNames, Utf8StaysAndOtherBytesGo) {
 }
 
 TEST(SymbolNames, NothingThatATerminalObeys) {
-  EXPECT_THAT(symbols_of({method_name("a", "\xc2\x9b"
-                                           "2J"),
-                          method_name("b", "\xe2\x80\xae"
-                                           "x")}),
+  EXPECT_THAT(symbols_of({method_name("a",
+                                      "\xc2\x9b"
+                                      "2J"),
+                          method_name("b",
+                                      "\xe2\x80\xae"
+                                      "x")}),
               ElementsAre("a._2J", "b._x"));
   EXPECT_EQ(names_of({method_name("T", "\xe2\x80\xae", "int")})[0].alias, "");
 }
