@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
+#include "base/output_file.h"
 #include "base/unique_fd.h"
 #include "cli/command.h"
 #include "cli/profile_options.h"
@@ -46,42 +47,20 @@ Result<Form> form_of(const std::string& path) {
     if (path.ends_with(ending)) return form;
   }
   return fail(ErrorKind::usage, "the extension of -o says no form", path,
-              ".html, .folded, .pb.gz, .speedscope.json or .firefox.json");
+              ".html, .folded, .pb.gz, .speedscope.json or .firefox.json; -.folded is standard "
+              "output");
 }
 
-// The file of -o. Half of a page is no page: what cannot be written whole is removed.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path)
-      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-    if (!fd_) status_ = fail(system_error("cannot be written", path_));
-  }
-  void write(std::string_view text) {
-    while (status_ && !text.empty()) {
-      const ssize_t written = ::write(fd_.get(), text.data(), text.size());
-      if (written >= 0) {
-        text.remove_prefix(static_cast<size_t>(written));
-      } else if (errno != EINTR) {
-        status_ = fail(system_error("writing failed", path_));
-        struct stat status = {};
-        if (::fstat(fd_.get(), &status) == 0 && S_ISREG(status.st_mode)) {
-          (void)::unlink(path_.c_str());
-        }
-      }
-    }
-  }
-  [[nodiscard]] const Status& status() const { return status_; }
+// A file of this user's is replaced, with -f any other too.
+Result<OutputFile> create_output(const FlameArguments& arguments) {
+  return OutputFile::create(arguments.output,
+                            arguments.profile.naming.force ? Replace::any : Replace::own);
+}
 
- private:
-  const std::string& path_;
-  UniqueFd fd_;
-  Status status_;
-};
-
-Status write_file(const std::string& path, std::string_view text) {
-  OutputFile file(path);
-  file.write(text);
-  return file.status();
+Status write_file(const FlameArguments& arguments, std::string_view text) {
+  JITSCOPE_ASSIGN(OutputFile file, create_output(arguments));
+  JITSCOPE_TRY(file.write(text));
+  return file.commit(usual_file_mode());
 }
 
 struct Loaded {
@@ -162,7 +141,7 @@ Status write_diff(const FlameArguments& arguments, const Profile& before, const 
   options.title = arguments.title;
   options.before_name = std::move(names.first);
   options.after_name = std::move(names.second);
-  return write_file(arguments.output, flame_diff_page(before, after, options));
+  return write_file(arguments, flame_diff_page(before, after, options));
 }
 
 // What a form shows: the samples of one event.
@@ -183,10 +162,13 @@ Status write_folded_file(const Profile& profile, const FlameArguments& arguments
     write_folded(profile, options, [](std::string_view piece) { output().write_bulk(piece); });
     return {};
   }
-  OutputFile file(arguments.output);
-  if (!file.status()) return file.status();
-  write_folded(profile, options, [&](std::string_view piece) { file.write(piece); });
-  return file.status();
+  JITSCOPE_ASSIGN(OutputFile file, create_output(arguments));
+  Status status;
+  write_folded(profile, options, [&](std::string_view piece) {
+    if (status) status = file.write(piece);
+  });
+  JITSCOPE_TRY(status);
+  return file.commit(usual_file_mode());
 }
 
 Status write_form(const Loaded& loaded, Form form, const FlameArguments& arguments,
@@ -197,19 +179,19 @@ Status write_form(const Loaded& loaded, Form form, const FlameArguments& argumen
       FlameOptions options;
       options.title = arguments.title;
       options.event = event;
-      return write_file(arguments.output, flame_page(profile, options));
+      return write_file(arguments, flame_page(profile, options));
     }
     case Form::folded:
       return write_folded_file(profile, arguments, event);
     case Form::pprof: {
       JITSCOPE_ASSIGN(const std::string text,
                       pprof_profile(profile, {.wall_clock_start = loaded.wall_start}));
-      return write_file(arguments.output, text);
+      return write_file(arguments, text);
     }
     case Form::speedscope:
-      return write_file(arguments.output, speedscope_json(profile, {.name = arguments.title}));
+      return write_file(arguments, speedscope_json(profile, {.name = arguments.title}));
     case Form::firefox:
-      return write_file(arguments.output,
+      return write_file(arguments,
                         firefox_profile(profile, {.wall_clock_start = loaded.wall_start}));
   }
   return {};

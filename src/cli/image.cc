@@ -1,5 +1,6 @@
 // jitscope image: ELF files made of JIT code, for perf, gdb, binutils, LLVM and debuginfod.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/output_folder.h"
 #include "cli/command.h"
 #include "profile/image_build.h"
 #include "profile/image_store.h"
@@ -16,6 +18,8 @@
 
 namespace jitscope {
 namespace {
+
+constexpr mode_t kFolderMode = S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH;
 
 struct BuildCommand {
   pid_t pid = 0;
@@ -77,17 +81,25 @@ Result<int> build_recorded(const BuildCommand& command) {
     }
   }
   struct stat there = {};
-  if (dumps.size() > 1) (void)::mkdir(command.set.output.c_str(), 0777);
-  const bool folder = ::stat(command.set.output.c_str(), &there) == 0 && S_ISDIR(there.st_mode);
-  if (dumps.size() > 1 && !folder) {
+  const bool taken = ::lstat(command.set.output.c_str(), &there) == 0;
+  const bool folder = taken && S_ISDIR(there.st_mode);
+  if (dumps.size() > 1 && taken && !folder) {
     return fail(ErrorKind::usage,
                 fmt::format("the recording has code of {} processes", dumps.size()),
                 command.set.output, "give a folder with -o, or one process with -p");
   }
+  ImageSetOptions set = command.set;
+  const bool several = folder || dumps.size() > 1;
+  if (several) {
+    JITSCOPE_ASSIGN(OwnFolder own, make_own_folder(command.set.output, kFolderMode));
+    set.folder = std::make_shared<const UniqueFd>(std::move(own.fd));
+  }
   for (const RecordedDump& dump : dumps) {
-    ImageSetOptions options = command.set;
-    if (folder) options.output += fmt::format("/jit-{}.elf", dump.pid);
-    if (folder && ::lstat(options.output.c_str(), &there) == 0 && !options.force) {
+    ImageSetOptions options = set;
+    const std::string file = fmt::format("jit-{}.elf", dump.pid);
+    if (several) options.output += "/" + file;
+    if (several && !options.force &&
+        ::fstatat(set.folder->get(), file.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) {
       // A pid that was used again has a dump for each process.
       const std::string name = dump.path.substr(dump.path.rfind('/') + 1);
       options.output = command.set.output + "/" + name.substr(0, name.size() - 5) + ".elf";

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -89,6 +90,15 @@ void keep_standard_descriptors() {
   }
 }
 
+// A file that may not grow further (ulimit -f) is an error of the write like a full disk, not the
+// end. A handler, not SIG_IGN: what is ignored would be so in recorded commands too.
+void survive_file_limits() {
+  struct sigaction action = {};
+  action.sa_handler = [](int /*signal*/) {};
+  action.sa_flags = static_cast<int>(SA_RESTART);
+  ::sigaction(SIGXFSZ, &action, nullptr);
+}
+
 // Commands live for a moment and read tables of many megabytes: a fault for each 4 KiB of them, and
 // again for what was given back, was a tenth of a report. So the heap begins with room in large
 // pages, of which only those count that are touched, and what is freed stays. Where any of this
@@ -111,6 +121,7 @@ void use_large_pages_for_heap() {
 
 int main(int argc, char** argv) {
   keep_standard_descriptors();
+  survive_file_limits();
   use_large_pages_for_heap();
   jitscope::Session::leave_tables();
   try {

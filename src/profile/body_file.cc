@@ -1,12 +1,14 @@
 #include "profile/body_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "base/output_folder.h"
 #include "base/write_all.h"
 #include "image/unwind.h"
 
@@ -38,16 +40,30 @@ UnwindingInfo as_fits(const std::vector<UnwindTable>& tables, uint64_t size, uin
   return result;
 }
 
+// What came to the name meanwhile stays, where the file system can tell.
+bool give_name(int folder, const std::string& from, const std::string& to) {
+  if (::renameat2(folder, from.c_str(), folder, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  return errno == EINVAL && ::renameat(folder, from.c_str(), folder, to.c_str()) == 0;
+}
+
 }  // namespace
 
 BodyFile::~BodyFile() {
-  if (file_ && !named_) ::unlink(unfinished().c_str());
+  if (file_ && !named_) ::unlinkat(folder_->get(), unfinished().c_str(), 0);
 }
 
 Status BodyFile::create(uint64_t time) {
   if (file_) return {};
-  file_.reset(::open(unfinished().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                     S_IRUSR | S_IWUSR));
+  if (!folder_) {
+    auto place = output_place(path_);
+    if (!place) {
+      place.error().what = "cannot create a file for the names of JIT code: " + place.error().what;
+      return fail(std::move(place.error()));
+    }
+    folder_ = std::make_shared<const UniqueFd>(std::move(place->folder));
+  }
+  file_.reset(::openat(folder_->get(), unfinished().c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
   if (!file_) return fail(system_error("cannot create a file for the names of JIT code", path_));
   std::string header;
   writer_.header(header, time);
@@ -60,13 +76,21 @@ Status BodyFile::write_out() {
   if (code == 0) written_ += pending_.size();
   pending_.clear();
   if (code != 0) {
+    // Whole records alone.
+    (void)!::ftruncate(file_.get(), static_cast<off_t>(written_));
     return fail(system_error("cannot write down the names of JIT code", path_, code));
   }
-  if (!named_ && ::rename(unfinished().c_str(), path_.c_str()) != 0) {
+  if (!named_ && !give_name(folder_->get(), unfinished(), name())) {
     return fail(system_error("cannot name a file with the names of JIT code", path_));
   }
   named_ = true;
   return {};
+}
+
+UniqueFd BodyFile::reopen() const {
+  if (!file_) return {};
+  const std::string open_file = fmt::format("/proc/self/fd/{}", file_.get());
+  return UniqueFd(::open(open_file.c_str(), O_RDONLY | O_CLOEXEC));
 }
 
 void BodyFile::append(const Body& body, std::span<const std::byte> code) {

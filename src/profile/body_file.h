@@ -10,11 +10,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/path.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "code/frame_shape.h"
@@ -38,9 +40,12 @@ class BodyFile {
   // No file grows beyond this.
   static constexpr uint64_t kLargestFile = 4ULL << 30U;
 
-  // Nothing is created before the first body. `path` must not exist then.
-  BodyFile(std::string path, pid_t pid, DumpForm form = DumpForm::recorded)
+  // Nothing is created before the first body. `path` must not exist then. `folder`: that of the
+  // path, open; where there is none it is opened then.
+  BodyFile(std::string path, pid_t pid, DumpForm form = DumpForm::recorded,
+           std::shared_ptr<const UniqueFd> folder = {})
       : path_(std::move(path)),
+        folder_(std::move(folder)),
         pid_(static_cast<uint32_t>(pid)),
         own_records_(form != DumpForm::standard),
         writer_(pid_) {}
@@ -74,16 +79,20 @@ class BodyFile {
   Status close(uint64_t time);
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  // The file itself, once more; empty before it is created.
+  [[nodiscard]] UniqueFd reopen() const;
   [[nodiscard]] bool created() const { return file_.valid(); }
   [[nodiscard]] uint64_t bytes() const { return written_; }
 
  private:
-  [[nodiscard]] std::string unfinished() const { return path_ + ".new"; }
+  [[nodiscard]] std::string name() const { return std::string(base_name(path_)); }
+  [[nodiscard]] std::string unfinished() const { return name() + ".new"; }
   Status create(uint64_t time);
   Status write_out();
   void append(const Body& body, std::span<const std::byte> code);
 
   std::string path_;
+  std::shared_ptr<const UniqueFd> folder_;
   uint32_t pid_;
   bool own_records_;
   jitdump::Writer writer_;

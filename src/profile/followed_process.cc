@@ -43,11 +43,12 @@ std::string FollowedProcess::path_in(const std::string& folder, const Process& p
 }
 
 FollowedProcess::FollowedProcess(Process process, std::string path, SourceOptions options,
-                                 uint64_t begin, DumpForm form)
+                                 uint64_t begin, DumpForm form,
+                                 std::shared_ptr<const UniqueFd> folder)
     : process_(std::make_unique<Process>(std::move(process))),
       options_(std::move(options)),
       form_(form),
-      file_(std::move(path), process_->pid(), form),
+      file_(std::move(path), process_->pid(), form, std::move(folder)),
       first_time_(begin) {
   summary_.pid = process_->pid();
   summary_.start_ticks = process_->start_ticks();

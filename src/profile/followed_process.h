@@ -56,10 +56,10 @@ struct FollowedSummary {
 
 class FollowedProcess {
  public:
-  // `path`: of the file to write. `begin`: what the first look finds counts from then on,
-  // CLOCK_MONOTONIC (of the recording).
+  // `path`: of the file to write; `folder`: the one it lies in, when it is open. `begin`: what the
+  // first look finds counts from then on, CLOCK_MONOTONIC (of the recording).
   FollowedProcess(Process process, std::string path, SourceOptions options, uint64_t begin,
-                  DumpForm form = DumpForm::recorded);
+                  DumpForm form = DumpForm::recorded, std::shared_ptr<const UniqueFd> folder = {});
   // Where a recording's folder has the file of a process.
   [[nodiscard]] static std::string path_in(const std::string& folder, const Process& process);
 
@@ -76,6 +76,8 @@ class FollowedProcess {
   // Tells that nothing more will be read; closes the file.
   void finish();
 
+  // The file, open for reading; empty before there is one.
+  [[nodiscard]] UniqueFd open_file() const { return file_.reopen(); }
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
   [[nodiscard]] FollowedSummary summary() const;
 

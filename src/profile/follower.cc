@@ -60,8 +60,9 @@ void Follower::add(pid_t pid, bool wanted) {
   }
   Entry entry(LookPacer({kShortestInterval, kLongestInterval, options_.cpu_share}));
   std::string path = FollowedProcess::path_in(options_.folder, *process);
-  entry.process = std::make_unique<FollowedProcess>(std::move(*process), std::move(path),
-                                                    options_.source, options_.begin);
+  entry.process =
+      std::make_unique<FollowedProcess>(std::move(*process), std::move(path), options_.source,
+                                        options_.begin, DumpForm::recorded, options_.open_folder);
   entry.pause = kFirstPause;
   entry.wanted = wanted;
   entries_.emplace(pid, std::move(entry));

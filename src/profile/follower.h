@@ -26,7 +26,8 @@
 namespace jitscope {
 
 struct FollowOptions {
-  std::string folder;  // is there already
+  std::string folder;                           // is there already
+  std::shared_ptr<const UniqueFd> open_folder;  // the same, when it is open
   double cpu_share = 0.05;
   SourceOptions source;  // of perf maps
   uint64_t begin = 0;    // of the recording, CLOCK_MONOTONIC

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "base/path.h"
+
 namespace jitscope {
 namespace {
 
@@ -34,16 +36,24 @@ Result<ImageSet> ImageSet::create(ImageSetOptions options) {
     return fail(ErrorKind::usage, "an image is not written to standard output", {}, "-o FILE");
   }
   // Before the work, not after it; nothing is left of this.
-  JITSCOPE_TRY(OutputFile::create(options.output, options.force));
+  JITSCOPE_TRY(create_file(options, options.output));
   options.image.layout =
       options.packed ? CodeImageOptions::Layout::mapped : CodeImageOptions::Layout::absolute;
   return ImageSet(std::move(options));
 }
 
+Result<OutputFile> ImageSet::create_file(const ImageSetOptions& options, std::string path) {
+  const Replace replace = options.force ? Replace::any : Replace::never;
+  if (!options.folder) return OutputFile::create(std::move(path), replace);
+  JITSCOPE_ASSIGN(UniqueFd folder, duplicate_folder(options.folder->get()));
+  std::string name(base_name(path));
+  return OutputFile::create({std::move(folder), std::move(name), std::move(path)}, replace);
+}
+
 Status ImageSet::open(uint32_t epoch) {
   std::string path = options_.output;
   if (epoch != 0) path += fmt::format(".{}", epoch + 1);
-  JITSCOPE_ASSIGN(OutputFile file, OutputFile::create(std::move(path), options_.force));
+  JITSCOPE_ASSIGN(OutputFile file, create_file(options_, std::move(path)));
   JITSCOPE_ASSIGN(UniqueFd fd, file.duplicate());
   JITSCOPE_ASSIGN(CodeImage image, CodeImage::create(std::move(fd), options_.image));
   images_.emplace(epoch, Open{std::move(file), std::move(image)});

@@ -14,14 +14,16 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
 #include "base/result.h"
 #include "image/code_image.h"
-#include "profile/output_file.h"
 
 namespace jitscope {
 
 struct ImageSetOptions {
   std::string output;  // of the first image
+  // The folder of `output`, when it is one to be filled with images (base/output_folder.h).
+  std::shared_ptr<const UniqueFd> folder;
   bool packed = false;
   bool force = false;  // replace files that are there
   CodeImageOptions image;
@@ -64,6 +66,7 @@ class ImageSet {
     CodeImage image;
   };
   Status open(uint32_t epoch);
+  static Result<OutputFile> create_file(const ImageSetOptions& options, std::string path);
 
   ImageSetOptions options_;
   std::map<uint32_t, Open> images_;

@@ -5,19 +5,24 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
+#include <limits.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <dwarf.h>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
+#include <ranges>
+#include <utility>
 
 #include "base/byte_cursor.h"
+#include "base/output_file.h"
+#include "base/output_folder.h"
 #include "base/path.h"
 #include "base/unique_fd.h"
-#include "profile/output_file.h"
 #include "symbolize/elf_image.h"
 
 namespace jitscope {
@@ -67,54 +72,109 @@ Status copy_sparse(int from, int to, const std::string& path) {
   return {};
 }
 
-Status copy_to(const std::string& from, const std::string& to) {
+Status copy_to(const std::string& from, int folder, std::string name, std::string path) {
   const UniqueFd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
   if (!source) return fail(system_error("cannot read an image", from));
-  JITSCOPE_ASSIGN(OutputFile out, OutputFile::create(to, true));
+  JITSCOPE_ASSIGN(UniqueFd own, duplicate_folder(folder));
+  JITSCOPE_ASSIGN(
+      OutputFile out,
+      OutputFile::create({std::move(own), std::move(name), std::move(path)}, Replace::own));
   JITSCOPE_TRY(copy_sparse(source.get(), out.fd(), from));
   return out.commit(S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
 }
 
-// Folders that are made; taken back when nothing came of it.
-class NewFolders {
+Result<UniqueFd> open_store(const std::string& directory) {
+  UniqueFd store(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!store) return fail(system_error("cannot use a folder", directory));
+  return store;
+}
+
+// The folders on the way to an image, from the store's own down. What was made is taken back when
+// nothing came of it.
+class FolderChain {
  public:
-  NewFolders() = default;
-  NewFolders(const NewFolders&) = delete;
-  NewFolders& operator=(const NewFolders&) = delete;
-  ~NewFolders() {
-    std::error_code error;
-    // The innermost first; one that somebody uses stays.
-    for (size_t i = made_.size(); i-- > 0;) fs::remove(made_[i], error);
+  explicit FolderChain(const std::string& directory) : directory_(directory), path_(directory) {}
+  FolderChain(const FolderChain&) = delete;
+  FolderChain& operator=(const FolderChain&) = delete;
+  ~FolderChain() {
+    if (keep_) return;
+    remove_empty([](const OwnFolder& folder) { return folder.made; });
+    if (made_) ::rmdir(directory_.c_str());
   }
-  Status make(const fs::path& path) {
-    std::error_code error;
-    fs::path part;
-    for (const fs::path& name : path) {
-      part /= name;
-      if (part.empty() || !fs::create_directory(part, error)) {
-        if (error) break;
-        continue;
-      }
-      made_.push_back(part);
-    }
-    if (error) {
-      return fail(system_error("cannot create a folder", part.native(), error.value()));
-    }
+
+  // The store's own folder is the user's choice.
+  Status begin(bool make = false) {
+    std::error_code error;  // opening tells
+    made_ = make && fs::create_directories(directory_, error);
+    JITSCOPE_ASSIGN(store_, open_store(directory_));
     return {};
   }
-  void keep() { made_.clear(); }
+  Status make(const std::string& name) {
+    JITSCOPE_ASSIGN(OutputPlace place, next(name));
+    JITSCOPE_ASSIGN(OwnFolder folder, make_own_folder(std::move(place), kFolderMode));
+    folders_.push_back(std::move(folder));
+    return {};
+  }
+  Status enter(const std::string& name) {
+    JITSCOPE_ASSIGN(OutputPlace place, next(name));
+    OwnFolder folder;
+    JITSCOPE_ASSIGN(folder.fd, open_own_folder(place.folder.get(), place.name, place.path));
+    folder.place = std::move(place);
+    folders_.push_back(std::move(folder));
+    return {};
+  }
+  [[nodiscard]] int fd() const {
+    return folders_.empty() ? store_.get() : folders_.back().fd.get();
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void keep() { keep_ = true; }
+  // From the innermost on, as far as they are empty.
+  template <typename Which>
+  void remove_empty(Which&& which) const {
+    for (const OwnFolder& folder : folders_ | std::views::reverse) {
+      if (which(folder)) folder.remove();
+    }
+  }
 
  private:
-  std::vector<fs::path> made_;
+  static constexpr mode_t kFolderMode = S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH;
+  Result<OutputPlace> next(const std::string& name) {
+    JITSCOPE_ASSIGN(UniqueFd parent, duplicate_folder(fd()));
+    path_ += "/" + name;
+    return OutputPlace{std::move(parent), name, path_};
+  }
+
+  std::string directory_;
+  std::string path_;  // of the innermost one
+  UniqueFd store_;
+  bool made_ = false;
+  std::vector<OwnFolder> folders_;
+  bool keep_ = false;
 };
 
-Status remove_file(const fs::path& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) {
-    return fail(system_error("cannot remove an image", path.native(), error.value()));
+Status remove_at(int folder, const std::string& name, const std::string& path) {
+  if (::unlinkat(folder, name.c_str(), 0) == 0) return {};
+  return fail(system_error("cannot remove an image", path));
+}
+
+// "../../jitscope/NAME/ID", as a link of .build-id has it: the folders from the store's own on;
+// empty when it leads elsewhere.
+std::vector<std::string> folders_of_link(int ids, const std::string& name) {
+  std::array<char, PATH_MAX> text{};
+  const ssize_t length = ::readlinkat(ids, name.c_str(), text.data(), text.size());
+  std::string_view rest(text.data(), static_cast<size_t>(std::max<ssize_t>(length, 0)));
+  constexpr std::string_view up = "../../";
+  std::vector<std::string> folders;
+  if (!rest.starts_with(up)) return folders;
+  rest.remove_prefix(up.size());
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (part == "..") return {};
+    if (!part.empty() && part != ".") folders.emplace_back(part);
   }
-  return {};
+  return folders;
 }
 
 // perf's cache has a folder behind the link.
@@ -203,33 +263,39 @@ Result<ImageFacts> image_facts(const std::string& path) {
 Result<std::string> install_image(const std::string& path, const std::string& directory,
                                   StoreLayout layout) {
   JITSCOPE_ASSIGN(const ImageFacts facts, image_facts(path));
-  const fs::path ids = fs::path(directory) / ".build-id" / facts.build_id.substr(0, 2);
+  FolderChain ids(directory);
+  JITSCOPE_TRY(ids.begin(true));
+  JITSCOPE_TRY(ids.make(".build-id"));
+  JITSCOPE_TRY(ids.make(facts.build_id.substr(0, 2)));
   const std::string rest = facts.build_id.substr(2);
-  NewFolders folders;
-  JITSCOPE_TRY(folders.make(ids));
   if (layout == StoreLayout::debug_directory) {
-    std::string place = (ids / (rest + ".debug")).native();
-    JITSCOPE_TRY(copy_to(path, place));
-    folders.keep();
+    const std::string name = rest + ".debug";
+    std::string place = ids.path() + "/" + name;
+    JITSCOPE_TRY(copy_to(path, ids.fd(), name, place));
+    ids.keep();
     return place;
   }
-  const fs::path folder =
-      fs::path(directory) / "jitscope" / std::string(base_name(path)) / facts.build_id;
-  JITSCOPE_TRY(folders.make(folder));
-  JITSCOPE_TRY(copy_to(path, (folder / "elf").native()));
-  std::error_code error;
-  const fs::path link = ids / rest;
-  const fs::path target =
-      fs::path("../..") / "jitscope" / std::string(base_name(path)) / facts.build_id;
-  if (fs::symlink_status(link, error).type() == fs::file_type::symlink) fs::remove(link, error);
-  fs::create_directory_symlink(target, link, error);
-  if (error) {
-    const int code = error.value();
-    fs::remove(folder / "elf", error);
-    return fail(system_error("cannot link an image", link.native(), code));
+  const std::string name(base_name(path));
+  FolderChain folder(directory);
+  JITSCOPE_TRY(folder.begin());
+  for (const std::string& part : {std::string("jitscope"), name, facts.build_id}) {
+    JITSCOPE_TRY(folder.make(part));
   }
-  folders.keep();
-  return (link / "elf").native();
+  JITSCOPE_TRY(copy_to(path, folder.fd(), "elf", folder.path() + "/elf"));
+  const std::string target = fmt::format("../../jitscope/{}/{}", name, facts.build_id);
+  struct stat there = {};
+  if (::fstatat(ids.fd(), rest.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(there.st_mode)) {
+    ::unlinkat(ids.fd(), rest.c_str(), 0);
+  }
+  if (::symlinkat(target.c_str(), ids.fd(), rest.c_str()) != 0) {
+    const int code = errno;
+    ::unlinkat(folder.fd(), "elf", 0);
+    return fail(system_error("cannot link an image", ids.path() + "/" + rest, code));
+  }
+  ids.keep();
+  folder.keep();
+  return fmt::format("{}/{}/elf", ids.path(), rest);
 }
 
 Result<std::vector<InstalledImage>> installed_images(const std::string& directory) {
@@ -251,6 +317,46 @@ Result<std::vector<InstalledImage>> installed_images(const std::string& director
   std::ranges::sort(out, {}, &InstalledImage::path);
   return out;
 }
+
+namespace {
+
+const auto any_folder = [](const OwnFolder&) { return true; };
+
+// perf's layout: the file in the folder that the link names, that folder, and those above it that
+// are empty then.
+Status remove_linked(const std::string& directory, int ids, const std::string& name,
+                     const InstalledImage& image) {
+  const std::vector<std::string> parts = folders_of_link(ids, name);
+  if (parts.empty()) {
+    return fail(ErrorKind::not_permitted, "the link of the image leads out of the folder",
+                image.path, "remove it by hand");
+  }
+  FolderChain folder(directory);
+  JITSCOPE_TRY(folder.begin());
+  for (const std::string& part : parts) JITSCOPE_TRY(folder.enter(part));
+  JITSCOPE_TRY(remove_at(folder.fd(), "elf", image.path));
+  JITSCOPE_TRY(remove_at(ids, name, image.path));
+  folder.remove_empty(any_folder);
+  return {};
+}
+
+// `image.path` is DIRECTORY/.build-id/xx/yyyy.debug or DIRECTORY/.build-id/xx/yyyy/elf.
+Status remove_image(const std::string& directory, const InstalledImage& image) {
+  const fs::path file(image.path);
+  const bool linked = file.filename() == "elf";
+  const fs::path entry = linked ? file.parent_path() : file;
+  FolderChain ids(directory);
+  JITSCOPE_TRY(ids.begin());
+  JITSCOPE_TRY(ids.enter(".build-id"));
+  JITSCOPE_TRY(ids.enter(entry.parent_path().filename().native()));
+  const std::string name = entry.filename().native();
+  JITSCOPE_TRY(linked ? remove_linked(directory, ids.fd(), name, image)
+                      : remove_at(ids.fd(), name, image.path));
+  ids.remove_empty([](const OwnFolder& folder) { return folder.place.name != ".build-id"; });
+  return {};
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> remove_images(const std::string& directory, std::string_view id) {
   JITSCOPE_ASSIGN(std::vector<InstalledImage> images, installed_images(directory));
@@ -275,22 +381,7 @@ Result<std::vector<std::string>> remove_images(const std::string& directory, std
   }
   std::vector<std::string> removed;
   for (const InstalledImage& image : images) {
-    std::error_code error;
-    const fs::path file(image.path);
-    const fs::path link = file.parent_path();
-    if (file.filename() == "elf" && fs::is_symlink(fs::symlink_status(link, error))) {
-      // perf's layout: the folder behind the link, the folder of its name when it was the last.
-      const fs::path folder = fs::weakly_canonical(link, error);
-      JITSCOPE_TRY(remove_file(folder / "elf"));
-      JITSCOPE_TRY(remove_file(link));
-      fs::remove(folder, error);  // these only when they are empty
-      fs::remove(folder.parent_path(), error);
-      fs::remove(folder.parent_path().parent_path(), error);
-      fs::remove(link.parent_path(), error);
-    } else {
-      JITSCOPE_TRY(remove_file(file));
-      fs::remove(file.parent_path(), error);  // only when it is empty
-    }
+    JITSCOPE_TRY(remove_image(directory, image));
     removed.push_back(image.path);
   }
   return removed;

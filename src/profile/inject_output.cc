@@ -6,15 +6,14 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "base/write_all.h"
 
 namespace jitscope {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr size_t kPiece = 256U << 10U;
 constexpr size_t kLarge = kPiece / 4;  // what is not copied first
@@ -26,19 +25,41 @@ Status write_at(int fd, uint64_t offset, std::span<const std::byte> bytes,
   return {};
 }
 
-// Images of an earlier run.
-bool is_image(const fs::path& path) {
-  const std::string name = path.filename().native();
-  return name.starts_with("jit-") && name.ends_with(".so");
+constexpr std::string_view kUnfinished = ".new";
+
+// Images of an earlier run, or of one that was killed.
+bool is_image(std::string_view name) {
+  return name.starts_with("jit-") && (name.ends_with(".so") || name.ends_with(".so.new"));
+}
+
+std::string unfinished(const std::string& image) {
+  return image + std::string(kUnfinished);
+}
+
+// The output is not the input, and what is there may go.
+Status check(const OutputPlace& place, const std::string& input, bool force) {
+  struct stat there = {};
+  if (::fstatat(place.folder.get(), place.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0)
+    return {};
+  struct stat in = {};
+  const bool known =
+      input == "-" ? ::fstat(STDIN_FILENO, &in) == 0 : ::stat(input.c_str(), &in) == 0;
+  if (known && in.st_dev == there.st_dev && in.st_ino == there.st_ino) {
+    return fail(ErrorKind::usage, "the output must be another file than the input", place.path);
+  }
+  if (!force && S_ISREG(there.st_mode)) {
+    return fail(ErrorKind::usage, "the output is there already", place.path,
+                "--overwrite replaces it, or give another name with -o");
+  }
+  return check_output(place, Replace::own);
 }
 
 }  // namespace
 
 InjectOutput::InjectOutput(InjectOutput&& other) noexcept
-    : path_(std::move(other.path_)),
+    : file_(std::move(other.file_)),
       folder_(std::move(other.folder_)),
-      fd_(std::move(other.fd_)),
-      made_folder_(other.made_folder_),
+      folder_path_(std::move(other.folder_path_)),
       kept_(std::exchange(other.kept_, true)),
       images_(std::move(other.images_)),
       buffer_(std::move(other.buffer_)),
@@ -47,40 +68,20 @@ InjectOutput::InjectOutput(InjectOutput&& other) noexcept
 
 InjectOutput::~InjectOutput() {
   if (kept_) return;
-  ::unlink(unfinished().c_str());
-  for (const std::string& image : images_) ::unlink(image.c_str());
-  if (made_folder_) ::rmdir(folder_.c_str());
+  for (const std::string& image : images_) {
+    ::unlinkat(folder_.fd.get(), unfinished(image).c_str(), 0);
+  }
+  if (folder_.made) folder_.remove();
 }
 
 Result<InjectOutput> InjectOutput::create(const std::string& input, const std::string& output,
                                           const std::string& folder, bool force) {
-  struct stat there = {};
-  if (::lstat(output.c_str(), &there) == 0) {
-    if (!S_ISREG(there.st_mode)) {
-      return fail(ErrorKind::usage, "the output must be a regular file", output);
-    }
-    struct stat in = {};
-    const bool known =
-        input == "-" ? ::fstat(STDIN_FILENO, &in) == 0 : ::stat(input.c_str(), &in) == 0;
-    if (known && in.st_dev == there.st_dev && in.st_ino == there.st_ino) {
-      return fail(ErrorKind::usage, "the output must be another file than the input", output);
-    }
-    if (!force) {
-      return fail(ErrorKind::usage, "the output is there already", output,
-                  "--overwrite replaces it, or give another name with -o");
-    }
-  }
-  InjectOutput result;
-  result.path_ = output;
+  JITSCOPE_ASSIGN(OutputPlace place, output_place(output));
+  JITSCOPE_TRY(check(place, input, force));
+  JITSCOPE_ASSIGN(OutputFile file,
+                  OutputFile::create(std::move(place), force ? Replace::own : Replace::never));
+  InjectOutput result(std::move(file));
   JITSCOPE_TRY(result.prepare_folder(folder, force));
-  ::unlink(result.unfinished().c_str());
-  result.fd_.reset(
-      ::open(result.unfinished().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!result.fd_) {
-    auto error = system_error("cannot create the output", result.unfinished());
-    if (result.made_folder_) ::rmdir(result.folder_.c_str());
-    return fail(std::move(error));
-  }
   result.kept_ = false;
   result.buffer_.reserve(2 * kPiece);
   // The output is a little longer than the input; writing costs half when its room is known. Where
@@ -88,38 +89,29 @@ Result<InjectOutput> InjectOutput::create(const std::string& input, const std::s
   struct stat in = {};
   if (input != "-" && ::stat(input.c_str(), &in) == 0 && S_ISREG(in.st_mode)) {
     const off_t room = in.st_size + in.st_size / 32 + (off_t{1} << 20U);
-    const bool reserved = ::fallocate(result.fd_.get(), FALLOC_FL_KEEP_SIZE, 0, room) == 0;
+    const bool reserved = ::fallocate(result.file_.fd(), FALLOC_FL_KEEP_SIZE, 0, room) == 0;
     result.reserved_ = reserved ? static_cast<uint64_t>(room) : 0;
   }
   return result;
 }
 
 Status InjectOutput::prepare_folder(const std::string& folder, bool force) {
-  made_folder_ = ::mkdir(folder.c_str(), 0700) == 0;
-  std::error_code error;
-  if (!made_folder_) {
-    if (errno != EEXIST) return fail(system_error("cannot make the folder of images", folder));
-    if (!fs::is_directory(folder, error)) {
-      return fail(ErrorKind::usage, "the folder of images is no folder", folder);
-    }
-    if (!force && !fs::is_empty(folder, error)) {
-      return fail(ErrorKind::usage, "the folder of images is there already", folder,
-                  "--overwrite replaces what an earlier run left in it");
-    }
-    std::vector<fs::path> old;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (is_image(entry.path())) old.push_back(entry.path());
-    }
-    for (const fs::path& path : old) fs::remove(path, error);
+  JITSCOPE_ASSIGN(folder_, make_own_folder(folder, S_IRWXU));
+  if (!folder_.made && !force && !names_in(folder_.fd.get()).empty()) {
+    return fail(ErrorKind::usage, "the folder of images is there already", folder,
+                "--overwrite replaces what an earlier run left in it");
   }
-  const fs::path absolute = fs::canonical(folder, error);
-  if (error) return fail(system_error("cannot use the folder of images", folder, error.value()));
-  folder_ = absolute.native();
+  auto path = path_of_folder(folder_.fd.get());
+  if (!path) {
+    if (folder_.made) folder_.remove();
+    return fail(std::move(path.error()));
+  }
+  folder_path_ = std::move(*path);
   return {};
 }
 
 Status InjectOutput::flush() {
-  JITSCOPE_TRY(write_at(fd_.get(), written_, buffer_, unfinished()));
+  JITSCOPE_TRY(write_at(file_.fd(), written_, buffer_, file_.path()));
   written_ += buffer_.size();
   buffer_.clear();
   return {};
@@ -128,7 +120,7 @@ Status InjectOutput::flush() {
 Status InjectOutput::append(std::span<const std::byte> bytes) {
   if (bytes.size() >= kLarge) {
     JITSCOPE_TRY(flush());
-    JITSCOPE_TRY(write_at(fd_.get(), written_, bytes, unfinished()));
+    JITSCOPE_TRY(write_at(file_.fd(), written_, bytes, file_.path()));
     written_ += bytes.size();
     return {};
   }
@@ -138,11 +130,11 @@ Status InjectOutput::append(std::span<const std::byte> bytes) {
 
 Status InjectOutput::read(uint64_t offset, std::span<std::byte> bytes) {
   JITSCOPE_TRY(flush());
-  const int code = read_all_at(fd_.get(), offset, bytes);
+  const int code = read_all_at(file_.fd(), offset, bytes);
   if (code == ENODATA) {
-    return fail(ErrorKind::damaged, "was cut while it was written", unfinished());
+    return fail(ErrorKind::damaged, "was cut while it was written", file_.path());
   }
-  if (code != 0) return fail(system_error("cannot read the output back", unfinished(), code));
+  if (code != 0) return fail(system_error("cannot read the output back", file_.path(), code));
   return {};
 }
 
@@ -150,33 +142,51 @@ Status InjectOutput::overwrite(uint64_t offset, std::span<const std::byte> bytes
   if (offset >= written_) {
     const uint64_t at = offset - written_;
     if (at > buffer_.size() || bytes.size() > buffer_.size() - at) {
-      return fail(ErrorKind::not_possible, "overwriting beyond the end", unfinished());
+      return fail(ErrorKind::not_possible, "overwriting beyond the end", file_.path());
     }
     std::memcpy(buffer_.data() + at, bytes.data(), bytes.size());
     return {};
   }
   if (bytes.size() > written_ - offset) JITSCOPE_TRY(flush());
-  return write_at(fd_.get(), offset, bytes, unfinished());
+  return write_at(file_.fd(), offset, bytes, file_.path());
 }
 
 Result<InjectOutput::ImageFile> InjectOutput::new_image(const std::string& name) {
   ImageFile file;
-  file.path = folder_ + "/" + name;
-  file.fd.reset(::open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  file.path = folder_path_ + "/" + name;
+  const std::string unnamed = unfinished(name);
+  ::unlinkat(folder_.fd.get(), unnamed.c_str(), 0);  // of a run that was killed
+  file.fd.reset(::openat(folder_.fd.get(), unnamed.c_str(),
+                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file.fd) return fail(system_error("cannot create an image", file.path));
-  images_.push_back(file.path);
+  images_.push_back(name);
   return file;
+}
+
+Status InjectOutput::name_images() {
+  const std::set<std::string, std::less<>> fresh(images_.begin(), images_.end());
+  remove_own_files(folder_.fd.get(), [&](std::string_view name) {
+    const bool unnamed = name.ends_with(kUnfinished) &&
+                         fresh.contains(name.substr(0, name.size() - kUnfinished.size()));
+    return is_image(name) && !unnamed && !fresh.contains(name);
+  });
+  for (const std::string& image : images_) {
+    if (::renameat(folder_.fd.get(), unfinished(image).c_str(), folder_.fd.get(), image.c_str()) !=
+        0) {
+      return fail(system_error("cannot give an image its name", folder_path_ + "/" + image));
+    }
+  }
+  return {};
 }
 
 Status InjectOutput::keep() {
   JITSCOPE_TRY(flush());
-  if (reserved_ > written_ && ::ftruncate(fd_.get(), static_cast<off_t>(written_)) != 0) {
-    return fail(system_error("cannot write the output", unfinished()));
+  if (reserved_ > written_ && ::ftruncate(file_.fd(), static_cast<off_t>(written_)) != 0) {
+    return fail(system_error("cannot write the output", file_.path()));
   }
-  if (::rename(unfinished().c_str(), path_.c_str()) != 0) {
-    return fail(system_error("cannot give the output its name", path_));
-  }
-  if (made_folder_ && images_.empty()) ::rmdir(folder_.c_str());
+  JITSCOPE_TRY(name_images());
+  JITSCOPE_TRY(file_.commit(S_IRUSR | S_IWUSR));
+  if (folder_.made && images_.empty()) folder_.remove();
   kept_ = true;
   return {};
 }

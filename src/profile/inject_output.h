@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
+#include "base/output_folder.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "formats/perfdata/writer.h"
@@ -17,12 +19,13 @@ namespace jitscope {
 class InjectOutput final : public perfdata::FileOutput {
  public:
   // Errors: usage (`output` is there and not `force`, or is no regular file; it is `input`; the
-  // folder is no folder, or not empty and not `force`).
+  // folder is no folder, or not empty and not `force`), not_permitted (others own the output or the
+  // folder, or may write into the folder).
   static Result<InjectOutput> create(const std::string& input, const std::string& output,
                                      const std::string& folder, bool force);
   InjectOutput(InjectOutput&&) noexcept;
   InjectOutput& operator=(InjectOutput&&) = delete;
-  // What has not been kept is removed, images too.
+  // What has not been kept is removed, images too; what an earlier run left is there still.
   ~InjectOutput() override;
 
   Status append(std::span<const std::byte> bytes) override;
@@ -31,25 +34,24 @@ class InjectOutput final : public perfdata::FileOutput {
   Status overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
 
   struct ImageFile {
-    std::string path;  // absolute
+    std::string path;  // absolute, that it will have
     UniqueFd fd;       // new and empty, for reading and writing
   };
   Result<ImageFile> new_image(const std::string& name);
-  // All is written: the recording gets its name.
+  // All is written: images of an earlier run go, and these and the recording get their names.
   Status keep();
 
  private:
-  InjectOutput() = default;
+  explicit InjectOutput(OutputFile file) : file_(std::move(file)) {}
   Status flush();
   Status prepare_folder(const std::string& folder, bool force);
-  [[nodiscard]] std::string unfinished() const { return path_ + ".part"; }
+  Status name_images();
 
-  std::string path_;
-  std::string folder_;  // absolute
-  UniqueFd fd_;
-  bool made_folder_ = false;
+  OutputFile file_;
+  OwnFolder folder_;
+  std::string folder_path_;  // absolute
   bool kept_ = true;
-  std::vector<std::string> images_;
+  std::vector<std::string> images_;  // names in the folder
   std::vector<std::byte> buffer_;
   uint64_t written_ = 0;   // in the file; the buffer comes behind it
   uint64_t reserved_ = 0;  // room that the file system was asked for

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/output_folder.h"
 #include "base/unique_fd.h"
 #include "runtimes/detect.h"
 
@@ -45,8 +46,9 @@ Error with_own_jitdump(Error error, const Process& process) {
 
 Result<LiveDump> LiveDump::create(pid_t pid, std::string path, const SourceOptions& source,
                                   bool whole_life, DumpForm form) {
+  JITSCOPE_ASSIGN(OutputPlace place, output_place(path));
   struct stat there = {};
-  if (::lstat(path.c_str(), &there) == 0) {
+  if (::fstatat(place.folder.get(), place.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) {
     return fail(ErrorKind::usage, "the output is there already", path, "name another: -o FILE");
   }
   JITSCOPE_ASSIGN(Process process, Process::open(pid));
@@ -55,7 +57,8 @@ Result<LiveDump> LiveDump::create(pid_t pid, std::string path, const SourceOptio
   dump.path_ = path;
   dump.root_ = root_of(process);
   dump.process_ =
-      std::make_unique<FollowedProcess>(std::move(process), std::move(path), source, begin, form);
+      std::make_unique<FollowedProcess>(std::move(process), std::move(path), source, begin, form,
+                                        std::make_shared<const UniqueFd>(std::move(place.folder)));
   return dump;
 }
 
@@ -78,7 +81,7 @@ LiveDump::~LiveDump() {
 }
 
 void LiveDump::mark() {
-  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd fd = process_->open_file();
   if (!fd) return;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   void* mapped = ::mmap(nullptr, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd.get(), 0);

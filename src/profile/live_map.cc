@@ -9,9 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/output_file.h"
 #include "base/printable.h"
-#include "base/write_all.h"
-#include "profile/output_file.h"
 
 namespace jitscope {
 namespace {
@@ -98,20 +97,8 @@ size_t LiveMap::lines() const {
 }
 
 Status replace_file(const std::string& path, std::string_view text, bool force) {
-  struct stat there = {};
-  if (::lstat(path.c_str(), &there) == 0) {
-    if (!S_ISREG(there.st_mode)) {
-      return fail(ErrorKind::usage, "the output is there and no regular file", path,
-                  "name another file: -o FILE");
-    }
-    if (there.st_uid != ::geteuid() && !force) {
-      return fail(ErrorKind::not_permitted, "the output is there and belongs to another user", path,
-                  "name another file (-o FILE), or replace it with --force");
-    }
-  }
-  JITSCOPE_ASSIGN(OutputFile file, OutputFile::create(path, true));
-  const int code = write_all(file.fd(), text);
-  if (code != 0) return fail(system_error("cannot write the map", path, code));
+  JITSCOPE_ASSIGN(OutputFile file, OutputFile::create(path, force ? Replace::any : Replace::own));
+  JITSCOPE_TRY(file.write(text));
   // perf asks for the file's owner, other users' profilers for its mode.
   return file.commit(S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
 }

@@ -5,44 +5,66 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <cstdio>
+#include <utility>
 
+#include "base/output_file.h"
 #include "base/write_all.h"
 
 namespace jitscope {
 namespace {
 
-namespace fs = std::filesystem;
-
-Error file_error(std::string_view what, const std::string& path, const std::error_code& code) {
-  return system_error(what, path, code.value());
-}
-
-bool is_dump(const fs::path& path, std::string_view ending) {
-  const std::string name = path.filename().native();
+bool is_dump(std::string_view name, std::string_view ending) {
   return name.starts_with("jit-") && name.ends_with(ending);
 }
 
-// The dumps of an earlier recording, and the folder when nothing else lies in it.
-void remove_names_folder(const std::string& folder) {
-  std::error_code error;
-  if (!fs::is_directory(fs::symlink_status(folder, error))) return;
-  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    std::error_code ignored;
-    const bool ours = is_dump(it->path(), ".dump") || is_dump(it->path(), ".dump.new");
-    if (ours) fs::remove(it->path(), ignored);
-  }
-  fs::remove(folder, error);
+bool is_any_dump(std::string_view name) {
+  return is_dump(name, ".dump") || is_dump(name, ".dump.new");
 }
 
-Status move_names_folder(const std::string& from, const std::string& to) {
-  std::error_code error;
-  remove_names_folder(to);
-  if (!fs::exists(fs::symlink_status(from, error))) return {};
-  fs::rename(from, to, error);
-  if (error) return fail(file_error("cannot move the folder of an earlier recording", from, error));
+std::string old_name(const std::string& name) {
+  return name + ".old";
+}
+
+bool is_there(int folder, const std::string& name) {
+  struct stat status = {};
+  return ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// The dumps of an earlier recording, and the folder when nothing else lies in it. What is not ours
+// stays.
+void remove_names_folder(int folder, const std::string& name) {
+  const auto names = open_own_folder(folder, name, name);
+  if (!names) return;
+  remove_own_files(names->get(), is_any_dump);
+  (void)::unlinkat(folder, name.c_str(), AT_REMOVEDIR);
+}
+
+// `name` and its folder become `to` and its folder.
+Status move_recording(const OutputPlace& place, const std::string& name, const std::string& to) {
+  const int folder = place.folder.get();
+  if (::renameat(folder, name.c_str(), folder, to.c_str()) != 0) {
+    return fail(system_error("cannot move an earlier recording", place.path));
+  }
+  remove_names_folder(folder, names_folder(to));
+  const std::string names = names_folder(name);
+  if (!is_there(folder, names)) return {};
+  if (::renameat(folder, names.c_str(), folder, names_folder(to).c_str()) != 0) {
+    return fail(
+        system_error("cannot move the folder of an earlier recording", names_folder(place.path)));
+  }
   return {};
+}
+
+// Before anything is moved: whether what has one of our names is ours. `more`: behind PATH.
+Status check_names_folder(const OutputPlace& place, std::string_view more) {
+  const std::string name = fmt::format("{}{}", place.name, more);
+  if (!is_there(place.folder.get(), name)) return {};
+  auto folder = open_own_folder(place.folder.get(), name, fmt::format("{}{}", place.path, more));
+  if (folder) return {};
+  Error error = std::move(folder.error());
+  error.hint = "it is where names of JIT code go: give another name with -o";
+  return fail(std::move(error));
 }
 
 }  // namespace
@@ -52,64 +74,62 @@ std::string names_folder(std::string_view output) {
 }
 
 Result<RecordFile> RecordFile::create(const std::string& path) {
-  struct stat info = {};
-  const std::string old = path + ".old";
-  bool moved = false;
-  if (::lstat(path.c_str(), &info) == 0) {
-    if (!S_ISREG(info.st_mode)) {
-      return fail(ErrorKind::usage, "a recording goes to a regular file", path,
-                  "give another name with -o");
-    }
-    std::error_code error;
-    fs::rename(path, old, error);
-    if (error) return fail(file_error("cannot move an earlier recording", path, error));
-    JITSCOPE_TRY(move_names_folder(names_folder(path), names_folder(old)));
-    moved = true;
+  if (path == "-") {
+    return fail(ErrorKind::usage, "a recording is not written to standard output", {}, "-o FILE");
+  }
+  JITSCOPE_ASSIGN(OutputPlace place, output_place(path));
+  JITSCOPE_TRY(check_output(place, Replace::own));
+  JITSCOPE_TRY(check_names_folder(place, names_folder("")));
+  const int folder = place.folder.get();
+  const bool moved = is_there(folder, place.name);
+  if (moved) {
+    JITSCOPE_TRY(check_names_folder(place, names_folder(old_name(""))));
+    JITSCOPE_TRY(move_recording(place, place.name, old_name(place.name)));
   } else {
     // A folder without its recording.
-    remove_names_folder(names_folder(path));
+    remove_names_folder(folder, names_folder(place.name));
   }
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  UniqueFd fd(::openat(folder, place.name.c_str(),
+                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!fd) return fail(system_error("cannot create the recording", path));
-  return RecordFile(std::move(fd), path, moved);
+  return RecordFile(std::move(fd), std::move(place), moved);
 }
 
 void RecordFile::discard() {
-  std::error_code error;
-  fs::remove(path_, error);
-  remove_names_folder(names_folder(path_));
-  if (!moved_) return;
-  fs::rename(path_ + ".old", path_, error);
-  (void)move_names_folder(names_folder(path_ + ".old"), names_folder(path_));
+  const int folder = place_.folder.get();
+  (void)::unlinkat(folder, place_.name.c_str(), 0);
+  remove_names_folder(folder, names_folder(place_.name));
+  if (moved_) (void)move_recording(place_, old_name(place_.name), place_.name);
 }
 
 Status RecordFile::append(std::span<const std::byte> bytes) {
   const int code = write_all(fd_.get(), bytes);
-  if (code != 0) return fail(system_error("cannot write the recording", path_, code));
+  if (code != 0) return fail(system_error("cannot write the recording", place_.path, code));
   return {};
 }
 
 Status RecordFile::overwrite(uint64_t offset, std::span<const std::byte> bytes) {
   const int code = write_all_at(fd_.get(), offset, bytes);
-  if (code != 0) return fail(system_error("cannot write the recording", path_, code));
+  if (code != 0) return fail(system_error("cannot write the recording", place_.path, code));
   return {};
 }
 
-Status create_names_folder(const std::string& folder) {
-  if (::mkdir(folder.c_str(), S_IRWXU) != 0) {
-    return fail(system_error("cannot make the folder for the names of JIT code", folder));
-  }
-  return {};
+Result<std::shared_ptr<const UniqueFd>> RecordFile::create_names_folder() {
+  const std::string path = names_folder(place_.path);
+  JITSCOPE_ASSIGN(UniqueFd parent, duplicate_folder(place_.folder.get()));
+  JITSCOPE_ASSIGN(
+      OwnFolder folder,
+      make_own_folder(OutputPlace{std::move(parent), names_folder(place_.name), path}, S_IRWXU));
+  return std::make_shared<const UniqueFd>(std::move(folder.fd));
 }
 
-void tidy_names_folder(const std::string& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    std::error_code ignored;
-    if (is_dump(it->path(), ".dump.new")) fs::remove(it->path(), ignored);
-  }
-  (void)::rmdir(folder.c_str());  // refused while something is in it
+void RecordFile::tidy_names_folder() {
+  const std::string name = names_folder(place_.name);
+  const auto names = open_own_folder(place_.folder.get(), name, names_folder(place_.path));
+  if (!names) return;
+  remove_own_files(names->get(), [](std::string_view each) { return is_dump(each, ".dump.new"); });
+  // Refused while something is in it.
+  (void)::unlinkat(place_.folder.get(), name.c_str(), AT_REMOVEDIR);
 }
 
 }  // namespace jitscope

@@ -123,8 +123,8 @@ Status Recording::open() {
   JITSCOPE_TRY(writer_->begin(std::move(attributes)));
   if (options_.follow) {
     result_.folder = names_folder(options_.output);
-    JITSCOPE_TRY(create_names_folder(result_.folder));
     FollowOptions follow;
+    JITSCOPE_ASSIGN(follow.open_folder, file_->create_names_folder());
     follow.folder = result_.folder;
     follow.begin = begin_;
     follow.source.force = options_.force;
@@ -269,8 +269,8 @@ Error Recording::abandon(Error error) {
     (void)follower_->finish();
     follower_.reset();
   }
-  if (!result_.folder.empty()) tidy_names_folder(result_.folder);
   if (!file_) return error;
+  file_->tidy_names_folder();
   if (!sampling_) {
     // A mistyped command must not cost the recording before it.
     file_->discard();
@@ -333,7 +333,7 @@ Status Recording::finish() {
     follower_.reset();
     const bool any = std::ranges::any_of(
         result_.follow.processes, [](const FollowedSummary& each) { return !each.dump.empty(); });
-    tidy_names_folder(result_.folder);
+    file_->tidy_names_folder();
     if (!any) result_.folder.clear();
   }
   set_features();

@@ -287,7 +287,7 @@ TEST_F(FollowerTest, AnEarlierRecordingIsKeptOnce) {
     ASSERT_TRUE(file) << to_string(file.error());
     const char digit = static_cast<char>('0' + i);
     ASSERT_TRUE(file->append(std::as_bytes(std::span(&digit, 1))));
-    ASSERT_TRUE(create_names_folder(names_folder(path)));
+    ASSERT_TRUE(file->create_names_folder());
     std::ofstream(names_folder(path) + "/jit-1-" + digit + ".dump") << digit;
   }
   const auto content = [](const std::string& name) {

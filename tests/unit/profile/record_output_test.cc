@@ -41,7 +41,7 @@ TEST_F(RecordOutput, WhatRecordedNothingGivesTheNameBack) {
   auto file = RecordFile::create(path_);
   ASSERT_TRUE(file);
   EXPECT_EQ(read(path_ + ".old"), "earlier");
-  ASSERT_TRUE(create_names_folder(names_folder(path_)));
+  ASSERT_TRUE(file->create_names_folder());
   file->discard();
   EXPECT_EQ(read(path_), "earlier");
   EXPECT_EQ(read(path_ + ".jit/jit-1-2.dump"), "names");
@@ -52,23 +52,47 @@ TEST_F(RecordOutput, WhatRecordedNothingGivesTheNameBack) {
 TEST_F(RecordOutput, TheFirstOneLeavesNothing) {
   auto file = RecordFile::create(path_);
   ASSERT_TRUE(file);
-  ASSERT_TRUE(create_names_folder(names_folder(path_)));
+  ASSERT_TRUE(file->create_names_folder());
   file->discard();
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 TEST_F(RecordOutput, UnfinishedDumpsGoAndStrangersStay) {
   const std::string names = names_folder(path_);
+  auto file = RecordFile::create(path_);
+  ASSERT_TRUE(file);
   write(names + "/jit-1-2.dump.new", "half");
-  tidy_names_folder(names);
+  file->tidy_names_folder();
   EXPECT_FALSE(fs::exists(names));
   write(names + "/jit-1-2.dump.new", "half");
   write(names + "/jit-3-4.dump", "whole");
   write(names + "/notes.new", "the user's");
-  tidy_names_folder(names);
+  file->tidy_names_folder();
   EXPECT_FALSE(fs::exists(names + "/jit-1-2.dump.new"));
   EXPECT_TRUE(fs::exists(names + "/jit-3-4.dump"));
   EXPECT_TRUE(fs::exists(names + "/notes.new"));
+}
+
+TEST_F(RecordOutput, LinksLeadNowhere) {
+  const std::string elsewhere = folder_ + "/elsewhere";
+  write(elsewhere + "/jit-1-2.dump", "somebody's");
+  fs::create_directory_symlink(elsewhere, names_folder(path_));
+  const auto refused = RecordFile::create(path_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::usage);
+  EXPECT_FALSE(fs::exists(path_));
+  fs::remove(names_folder(path_));
+
+  // Neither is what an earlier recording's place holds by now.
+  write(path_, "earlier");
+  write(names_folder(path_) + "/jit-3-4.dump", "names");
+  fs::create_directory_symlink(elsewhere, names_folder(path_ + ".old"));
+  EXPECT_FALSE(RecordFile::create(path_));
+  EXPECT_EQ(read(path_), "earlier");
+  EXPECT_EQ(read(elsewhere + "/jit-1-2.dump"), "somebody's");
+  fs::create_symlink(elsewhere + "/jit-1-2.dump", folder_ + "/link");
+  EXPECT_FALSE(RecordFile::create(folder_ + "/link"));
+  EXPECT_FALSE(RecordFile::create("-"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Files that are there whole or not at all.
-#include "profile/output_file.h"
+#include "base/output_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class OutputFileTest : public test::ScratchFolderTest {
 
 TEST_F(OutputFileTest, HasItsNameAtTheEnd) {
   const std::string path = folder_ + "/out";
-  auto file = OutputFile::create(path, false);
+  auto file = OutputFile::create(path, Replace::never);
   ASSERT_TRUE(file) << to_string(file.error());
   const auto twice = file->duplicate();
   ASSERT_TRUE(twice);
@@ -44,7 +44,7 @@ TEST_F(OutputFileTest, HasItsNameAtTheEnd) {
 
 TEST_F(OutputFileTest, LeavesNothingWithoutCommit) {
   {
-    auto file = OutputFile::create(folder_ + "/out", true);
+    auto file = OutputFile::create(folder_ + "/out", Replace::own);
     ASSERT_TRUE(file);
     ASSERT_EQ(::write(file->fd(), "text", 4), 4);
     const OutputFile moved = std::move(*file);
@@ -55,8 +55,8 @@ TEST_F(OutputFileTest, LeavesNothingWithoutCommit) {
 
 TEST_F(OutputFileTest, ReplacesRegularFilesOnlyWhenAsked) {
   const std::string path = write("out", "old");
-  EXPECT_EQ(OutputFile::create(path, false).error().kind, ErrorKind::usage);
-  auto file = OutputFile::create(path, true);
+  EXPECT_EQ(OutputFile::create(path, Replace::never).error().kind, ErrorKind::usage);
+  auto file = OutputFile::create(path, Replace::own);
   ASSERT_TRUE(file);
   ASSERT_EQ(::write(file->fd(), "new", 3), 3);
   EXPECT_EQ(content(path), "old");
@@ -65,13 +65,13 @@ TEST_F(OutputFileTest, ReplacesRegularFilesOnlyWhenAsked) {
   EXPECT_EQ(files(), 1);
 
   fs::create_symlink(path, folder_ + "/link");
-  EXPECT_EQ(OutputFile::create(folder_ + "/link", true).error().kind, ErrorKind::usage);
-  EXPECT_EQ(OutputFile::create(folder_, true).error().kind, ErrorKind::usage);
+  EXPECT_EQ(OutputFile::create(folder_ + "/link", Replace::own).error().kind, ErrorKind::usage);
+  EXPECT_EQ(OutputFile::create(folder_, Replace::own).error().kind, ErrorKind::usage);
 }
 
 TEST_F(OutputFileTest, LeavesWhatCameMeanwhile) {
   const std::string path = folder_ + "/out";
-  auto file = OutputFile::create(path, false);
+  auto file = OutputFile::create(path, Replace::never);
   ASSERT_TRUE(file);
   write("out", "somebody's");
   const Status refused = file->commit(0600);
@@ -80,7 +80,7 @@ TEST_F(OutputFileTest, LeavesWhatCameMeanwhile) {
   EXPECT_EQ(content(path), "somebody's");
 
   // A device or a pipe is not replaced even when replacing was asked for.
-  auto other = OutputFile::create(folder_ + "/pipe", true);
+  auto other = OutputFile::create(folder_ + "/pipe", Replace::own);
   ASSERT_TRUE(other);
   ASSERT_EQ(::mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
   EXPECT_FALSE(other->commit(0600));
@@ -88,7 +88,7 @@ TEST_F(OutputFileTest, LeavesWhatCameMeanwhile) {
 }
 
 TEST_F(OutputFileTest, NoFolder) {
-  const auto file = OutputFile::create(folder_ + "/none/out", false);
+  const auto file = OutputFile::create(folder_ + "/none/out", Replace::never);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().kind, ErrorKind::not_found);
 }
