@@ -55,6 +55,24 @@ def on_each_jdk(function):
         _targets[major].check_sound()
 
 
+def test_loaded_and_not_compiled():
+    """Both verbs give the same answer, and know the name when it is near."""
+    def answer(what, target):
+        name = f"{CLASS}.seldom"
+        wanted = f"{name}(int) is loaded, but not compiled yet"
+        run = jitscope("methods", "-p", target.pid, name, status=1)
+        check(wanted in run.error, f"{what}: methods: {run.error}")
+        run = jitscope("trace", "-p", target.pid, "--count", "--duration", "0.1", name)
+        check(wanted in run.error, f"{what}: trace: {run.error}")
+        for wrong in (f"{CLASS}.Seldom", f"{CLASS}.seldm", "seldom", f"com.{CLASS}.seldom"):
+            run = jitscope("methods", "-p", target.pid, wrong, status=1)
+            check(f"nearest: {name}" in run.error, f"{what}: {wrong}: {run.error}")
+        for words in (["trace", "--count"], ["expose"]):
+            run = jitscope(words[0], "-p", target.pid, *words[1:], f"{CLASS}.Seldom", status=1)
+            check(f"nearest: {name}" in run.error, f"{what}: {words[0]}: {run.error}")
+    on_each_jdk(answer)
+
+
 def said(run, text):
     wait_for(lambda: any(text in line for line in list(run.err)), f"{text!r} from {run.story()}")
 
@@ -190,4 +208,4 @@ def test_written_down():
     on_each_jdk(write)
 
 
-harness.main(test_all_are_seen, test_patterns, test_traced, test_lent, test_recorded, test_written_down)
+harness.main(test_all_are_seen, test_patterns, test_loaded_and_not_compiled, test_traced, test_lent, test_recorded, test_written_down)
