@@ -10,6 +10,7 @@
 #include "base/byte_cursor.h"
 #include "cli/command.h"
 #include "profile/doctor.h"
+#include "render/json.h"
 
 namespace jitscope {
 
@@ -128,6 +129,8 @@ void report_session(const Session& session) {
     report_note(to_string(entry));
   }
   for (const std::string& note : session.sources().notes) report_note(note);
+  for (const std::string& text : session.files().left_out())
+    report_note("note: " + printable(text));
   if (session.lost() != 0) {
     report_note(fmt::format("{} events were lost while recording", session.lost()));
   }

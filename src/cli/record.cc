@@ -84,6 +84,12 @@ void report_process(const FollowedSummary& process) {
                       static_cast<double>(process.unseen_ns) / 1e6));
     }
   }
+  if (process.unread_bytes != 0) {
+    report_note(
+        fmt::format("  {}: {} of its perf map were not read: it is too large, or grows too fast; "
+                    "what it tells there has no name in time",
+                    who, size_text(process.unread_bytes)));
+  }
   if (!process.reason.empty()) {
     report_note(fmt::format("  {}: {}", who, printable(process.reason)));
     if (!process.hint.empty()) report_note("    " + printable(process.hint));

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
+#include "cli/call_printer.h"
 #include "cli/command.h"
 #include "probe/tracer.h"
 #include "probe/undo.h"
@@ -41,89 +42,6 @@ std::optional<Backend> backend_of(const std::string& text) {
   return std::nullopt;
 }
 
-// Turns events into lines and stops at --max-events.
-class CallPrinter {
- public:
-  CallPrinter(const TraceCommand& options, const Process& process, CodeSource& source,
-              Tracer& tracer)
-      : options_(options), source_(source), tracer_(tracer), namer_(process) {}
-
-  void take(const TracedCall& call) {
-    if (options_.count) return;
-    if (full()) {
-      ++not_shown_;
-      return;
-    }
-    ++events_;
-    CallLine line;
-    line.time_ns = call.event.call->time_ns;
-    line.pid = call.event.call->pid;
-    line.tid = call.event.call->tid;
-    line.method = tracer_.methods().display(call.method);
-    const std::string short_name = tracer_.methods().name(call.method).short_name();
-    line.short_name = short_name;
-    const auto arguments = decode_arguments(*call.body, *call.event.call);
-    line.arguments = arguments;
-    Stack stack;
-    if (options_.stack) {
-      stack = name_stack(call.event);
-      line.stack = &stack;
-    }
-    if (options_.json) {
-      append_call_json(out_, line);
-    } else {
-      append_call_text(out_, line);
-    }
-  }
-
-  // Writes what there is, until `stop` says so (a stalled reader must not keep a trace from
-  // ending). False when nobody reads the output any more.
-  template <typename Stop>
-  bool flush(Stop&& stop) {
-    while (!out_.empty() && !stop()) {
-      if (!output().write_some(out_, std::chrono::milliseconds(20))) return false;
-    }
-    return true;
-  }
-  // What is not written yet.
-  std::string take_rest() { return std::exchange(out_, {}); }
-  // Calls that came after the last one shown (--max-events).
-  [[nodiscard]] uint64_t not_shown() const { return not_shown_; }
-  [[nodiscard]] bool full() const {
-    return options_.max_events != 0 && events_ >= options_.max_events;
-  }
-
- private:
-  Stack name_stack(const CallEvent& event) {
-    constexpr uint64_t longest = 1'000'000'000;
-    constexpr uint64_t shortest = 100'000'000;
-    if (monotonic_ns() - named_ns_ > longest) refresh_names();
-    Stack stack = namer_.walk(event.call->sp, event.call->fp, event.stack);
-    // A caller that was compiled after the last look: look again, once for a burst of them.
-    const bool unknown = std::ranges::any_of(
-        stack.frames, [](const StackFrame& frame) { return frame.in_jit_memory; });
-    if (unknown && monotonic_ns() - named_ns_ > shortest) {
-      refresh_names();
-      stack = namer_.walk(event.call->sp, event.call->fp, event.stack);
-    }
-    return stack;
-  }
-
-  void refresh_names() {
-    if (const auto snapshot = source_.read()) namer_.update(*snapshot);
-    named_ns_ = monotonic_ns();
-  }
-
-  const TraceCommand& options_;
-  CodeSource& source_;
-  Tracer& tracer_;
-  StackNamer namer_;
-  std::string out_;
-  uint64_t events_ = 0;
-  uint64_t not_shown_ = 0;
-  uint64_t named_ns_ = 0;
-};
-
 void announce(const TraceCommand& options, const CodeSource& source, const TraceStart& start) {
   for (const std::string& note : start.notes) report_note("note: " + note);
   if (!source.caveat().empty()) report_note("note: " + source.caveat());
@@ -140,11 +58,15 @@ void announce(const TraceCommand& options, const CodeSource& source, const Trace
 // The rest of the calls and the summary: what was counted is printed whatever else went wrong. One
 // who asked a second time is not kept waiting for his own reader.
 void print_end(const TraceCommand& options, CallPrinter& printer, const TraceReport& report) {
+  std::string text = printer.finish([] { return interrupts() > 1; });
+  if (printer.not_named() != 0) {
+    report_note(fmt::format("{} printed without callers: naming them took too long",
+                            plural(printer.not_named(), "call was", "calls were")));
+  }
   if (printer.not_shown() != 0) {
     report_note(fmt::format("{} calls came after the last one shown", printer.not_shown()));
   }
-  std::string text =
-      printer.take_rest() + (options.json ? summary_json(report) : summary_text(report));
+  text += options.json ? summary_json(report) : summary_text(report);
   if (interrupts() < 2) {
     output().write_all(std::move(text), interrupts());
   } else {
@@ -187,12 +109,15 @@ Result<int> trace(const TraceCommand& options) {
   JITSCOPE_ASSIGN(const auto tracer, Tracer::start(process, *source, trace_options));
   announce(options, *source, tracer->started());
 
-  CallPrinter printer(options, process, *source, *tracer);
-  const auto on_call = [&](const TracedCall& call) { printer.take(call); };
+  CallPrinter printer({options.json, trace_options.stacks, options.max_events}, process, *source,
+                      *tracer);
   const uint64_t deadline = options.duration > 0
                                 ? monotonic_ns() + static_cast<uint64_t>(options.duration * 1e9)
                                 : UINT64_MAX;
   const auto over = [&] { return interrupts() != 0 || monotonic_ns() >= deadline; };
+  const auto on_call = [&](const TracedCall& call) {
+    if (!options.count) printer.take(call, over);
+  };
   std::optional<Error> failure;
   bool more = true;
   bool read = true;

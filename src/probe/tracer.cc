@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/work_limit.h"
 #include "probe/backend_choice.h"
 #include "probe/body_tracker.h"
 #include "probe/breakpoints.h"
@@ -394,7 +395,9 @@ TraceReport LiveTracer::finish(const std::function<void(const TracedCall&)>& on_
   last_identity_check_ns_ = 0;
   report.target_gone = target_gone();
   if (!report.target_gone) {
-    // Who is alive at the end; nothing is placed any more.
+    // Who is alive at the end; nothing is placed any more. What is slow to read does not keep the
+    // probes in place.
+    const WorkLimit limit{std::chrono::milliseconds(500)};
     if (auto change = tracker_.look(); change) retire(change->gone);
   }
   const bool jumps = trampolines_.prepared() && !report.target_gone;

@@ -102,10 +102,11 @@ Error gone(pid_t pid, std::string_view how) {
 // Device and inode of the executable, and the auxiliary vector, whose addresses every exec chooses
 // anew. Empty where it may not be read.
 std::string identify_image(pid_t pid) {
-  struct stat info{};
+  // As it is known here: a file system that does not answer is not asked.
+  struct statx info{};
   std::string identity;
-  if (::stat(task_path(pid, "exe").c_str(), &info) == 0) {
-    identity = fmt::format("{}:{}", info.st_dev, info.st_ino);
+  if (::statx(AT_FDCWD, task_path(pid, "exe").c_str(), AT_STATX_DONT_SYNC, STATX_INO, &info) == 0) {
+    identity = fmt::format("{}:{}:{}", info.stx_dev_major, info.stx_dev_minor, info.stx_ino);
   }
   if (const auto auxv = read_text_file(task_path(pid, "auxv"), 1U << 16U)) {
     const auto bytes = std::as_bytes(std::span(auxv->data(), auxv->size()));

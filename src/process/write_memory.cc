@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/byte_cursor.h"
+#include "base/mapped_file.h"
 #include "process/surgery.h"
 #include "process/tasks.h"
 
@@ -32,6 +34,23 @@ Status check_address_space(const Process& process) {
   return {};
 }
 
+namespace {
+
+// By the auxiliary vector, in the program's own words: the executable itself may lie on a file
+// system that does not answer, and nobody waits for that with probes in place.
+bool is_32_bit(pid_t pid) {
+  const auto auxv = read_text_file(task_path(pid, "auxv"), 1U << 16U);
+  if (!auxv) return false;
+  ByteCursor cursor{std::string_view(*auxv)};
+  for (uint32_t tag = cursor.u32(); tag != AT_NULL && cursor.ok(); tag = cursor.u32()) {
+    const uint32_t value = cursor.u32();
+    if (tag == AT_PHENT) return value == sizeof(Elf32_Phdr);
+  }
+  return false;
+}
+
+}  // namespace
+
 Status check_target(const Process& process) {
   JITSCOPE_TRY(process.check_same());
   const std::string where = fmt::format("pid {}", process.pid());
@@ -44,10 +63,7 @@ Status check_target(const Process& process) {
                 fmt::format("process {} ({}) is a kernel thread", process.pid(), stat->comm), where,
                 "kernel threads run no code of a program");
   }
-  std::array<unsigned char, EI_NIDENT> ident{};
-  const UniqueFd exe(::open(task_path(process.pid(), "exe").c_str(), O_RDONLY | O_CLOEXEC));
-  if (exe && ::pread(exe.get(), ident.data(), ident.size(), 0) == EI_NIDENT &&
-      std::memcmp(ident.data(), ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] != ELFCLASS64) {
+  if (is_32_bit(process.pid())) {
     return fail(
         ErrorKind::not_possible,
         fmt::format("process {} ({}) is a 32-bit program", process.pid(), process.status().name),

@@ -46,6 +46,11 @@ bool give_name(int folder, const std::string& from, const std::string& to) {
   return errno == EINVAL && ::renameat(folder, from.c_str(), folder, to.c_str()) == 0;
 }
 
+// Of its code in memory.
+size_t bytes_of(const BodyFile::Body& body) {
+  return body.code ? static_cast<size_t>(std::min(body.size, BodyFile::kLargestBody)) : 0;
+}
+
 }  // namespace
 
 BodyFile::~BodyFile() {
@@ -135,7 +140,7 @@ Status BodyFile::load(std::span<const Body> bodies, MemoryReader& memory) {
     size_t count = 0;
     size_t total = 0;
     while (count < bodies.size() && count < kBatchBodies) {
-      const auto size = static_cast<size_t>(std::min(bodies[count].size, kLargestBody));
+      const size_t size = bytes_of(bodies[count]);
       if (count != 0 && total + size > kBatchBytes) break;
       total += size;
       ++count;
@@ -144,7 +149,7 @@ Status BodyFile::load(std::span<const Body> bodies, MemoryReader& memory) {
     ranges.clear();
     size_t at = 0;
     for (const Body& body : bodies.first(count)) {
-      const auto size = static_cast<size_t>(std::min(body.size, kLargestBody));
+      const size_t size = bytes_of(body);
       ranges.push_back({body.address, std::span(code).subspan(at, size), false});
       at += size;
     }
@@ -152,7 +157,7 @@ Status BodyFile::load(std::span<const Body> bodies, MemoryReader& memory) {
     for (size_t i = 0; i < count; ++i) {
       const Body& body = bodies[i];
       if (body.size == 0 || body.size > kLargestBody) continue;
-      append(body, ranges[i].ok ? ranges[i].out : std::span<std::byte>());
+      append(body, ranges[i].ok && body.code ? ranges[i].out : std::span<std::byte>());
     }
     bodies = bodies.subspan(count);
     if (written_ + pending_.size() > kLargestFile) {

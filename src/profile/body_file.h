@@ -7,6 +7,7 @@
 // UNWINDING_INFO for all readers, and as SCOPES for jitscope.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -60,6 +61,7 @@ class BodyFile {
     uint64_t address = 0;
     uint64_t size = 0;
     std::string_view name;
+    bool code = true;                    // false: without its bytes
     const CodeScopes* scopes = nullptr;  // lines and inlining; null: not known
     // Whether unwind tables are made, by `frame` and the code: of HotSpot's bodies, whose frames
     // keep rules.

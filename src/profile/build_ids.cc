@@ -4,15 +4,21 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "base/open_file.h"
+#include "base/work_limit.h"
 #include "formats/perfdata/writer.h"
 #include "symbolize/elf_file.h"
 
 namespace jitscope {
 namespace {
 
+// Of reading the files, at the end of a recording: those that are left out have names all the same,
+// as long as they are not replaced.
+constexpr std::chrono::seconds kLongestWork{5};
+
 // Inside the process's own root directory as long as it lives, else as seen from here.
 std::vector<std::byte> build_id_of(const std::string& path, pid_t pid, uint64_t inode) {
-  for (const std::string& root : {fmt::format("/proc/{}/root", pid), std::string()}) {
+  for (const std::string& root : {root_of(pid), std::string()}) {
     const auto file = ElfFile::open(path, root);
     if (file && (*file)->status().st_ino == inode) return (*file)->build_id();
   }
@@ -43,8 +49,9 @@ std::string BuildIds::section(bool kernel) const {
     const auto id = text ? build_id_of_notes(std::as_bytes(std::span(*text))) : std::nullopt;
     if (id) out += perfdata::build_id_entry(host, true, *id, "[kernel.kallsyms]");
   }
+  const WorkLimit limit{kLongestWork};
   for (const auto& [path, file] : files_) {
-    if (file.several) continue;
+    if (file.several || WorkLimit::over()) continue;
     const auto id = build_id_of(path, file.pid, file.inode);
     if (!id.empty()) out += perfdata::build_id_entry(host, false, id, path);
   }

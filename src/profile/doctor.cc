@@ -87,6 +87,11 @@ constexpr std::array kAdvice = {
     Advice{"stripped ELF file: only exported symbols are known",
            "install the package's debug symbols (-dbgsym), or set DEBUGINFOD_URLS and use "
            "--debuginfod"},
+    Advice{kNotAllRead, "the notes at the end say of which file, and why"},
+    Advice{
+        kNoTimeLeft,
+        "the notes at the end say which files took so long: remove them or leave their processes "
+        "out, and read the recording again"},
     Advice{"no symbol of the ELF file holds the address",
            "assembly or padding without a symbol: nothing names it"},
     Advice{"the file changed since the recording",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/work_limit.h"
 #include "profile/recorded_name.h"
 #include "runtimes/detect.h"
 #include "runtimes/hotspot/hotspot_source.h"
@@ -22,7 +23,11 @@ namespace {
 // instead, and so many failed looks in a row before its structures are given up.
 constexpr unsigned kPatience = 20;
 // More lines than this of one perf map are not written down.
-constexpr uint64_t kMostLines = 16U << 20U;
+constexpr uint64_t kMostLines = 8U << 20U;
+// The code of so much of a perf map is written down with the names; and the code of no body that is
+// larger than what compilers make of one function.
+constexpr uint64_t kMostMapCode = 512U << 20U;
+constexpr uint64_t kLargestMapBody = 4U << 20U;
 constexpr size_t kBatch = 4096;
 constexpr uint64_t kRoomBehindLast = 4096;
 
@@ -62,6 +67,7 @@ void FollowedProcess::look() {
   const Status looked = source_ ? look_at_source() : look_at_map();
   if (looked) {
     failures_ = 0;
+    if (state_ == State::following) summary_.reason.clear();
   } else {
     recover(looked.error());
   }
@@ -206,16 +212,31 @@ Status FollowedProcess::look_at_map() {
     // It has ended; what it wrote last is still there.
     growth = map_->read_on();
   }
-  JITSCOPE_TRY(growth);
+  // What a look has no time for, the next one reads. Until then the look before stays the last one
+  // that saw everything.
+  bool more = true;
+  for (bool first = true; more; first = false) {
+    if (!first) growth = map_->read_on();
+    JITSCOPE_TRY(growth);
+    JITSCOPE_TRY(take_map_piece(*growth));
+    more = growth->more;
+    if (more && WorkLimit::over()) break;
+  }
+  summary_.unread_bytes = map_->unread();
+  if (!more) looked(begin);
+  return same;
+}
+
+Status FollowedProcess::take_map_piece(const PerfMapFollower::Growth& growth) {
   const uint64_t now = monotonic_ns();
   std::vector<std::string> names;
   std::vector<BodyFile::Body> bodies;
-  for (size_t at = 0; at < growth->lines.size(); at += kBatch) {
+  for (size_t at = 0; at < growth.lines.size(); at += kBatch) {
     names.clear();
     bodies.clear();
     names.reserve(kBatch);
-    for (size_t i = at; i < std::min(at + kBatch, growth->lines.size()); ++i) {
-      const PerfMapLine& line = growth->lines[i];
+    for (size_t i = at; i < std::min(at + kBatch, growth.lines.size()); ++i) {
+      const PerfMapLine& line = growth.lines[i];
       if (line.size == 0 || line.size > BodyFile::kLargestBody || lines_ >= kMostLines) {
         ++summary_.skipped;
         continue;
@@ -230,13 +251,14 @@ Status FollowedProcess::look_at_map() {
       out.address = line.address;
       out.size = line.size;
       out.name = names.back();
+      out.code = line.size <= kLargestMapBody && code_bytes_ < kMostMapCode;
+      if (out.code) code_bytes_ += line.size;
       bodies.push_back(out);
     }
     summary_.bodies += bodies.size();
     JITSCOPE_TRY(file_.load(bodies, process_->memory()));
   }
-  looked(begin);
-  return same;
+  return {};
 }
 
 void FollowedProcess::recover(const Error& error) {

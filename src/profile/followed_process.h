@@ -51,6 +51,7 @@ struct FollowedSummary {
   uint64_t looks = 0;
   // It ended: at most so long after the last look. What it compiled in that time has no name.
   uint64_t unseen_ns = 0;
+  uint64_t unread_bytes = 0;  // of its perf map, which was larger than the time for it allowed
   uint64_t skipped = 0;  // lines and bodies that make no sense, and lines beyond the largest number
 };
 
@@ -87,6 +88,7 @@ class FollowedProcess {
   bool take_perf_map(Runtime runtime);
   Status look_at_source();
   Status look_at_map();
+  Status take_map_piece(const PerfMapFollower::Growth& growth);
   Status write_bodies(const std::vector<const CodeBody*>& fresh, std::span<const CodeBody> all,
                       uint64_t now);
   void write_gone(std::span<const KnownBodies::Gone> gone, uint64_t now);
@@ -114,6 +116,7 @@ class FollowedProcess {
   PerfMapPlace place_;
   std::unique_ptr<PerfMapFollower> map_;
   uint64_t lines_ = 0;
+  uint64_t code_bytes_ = 0;  // that lines of perf maps stand for
 
   unsigned failures_ = 0;
   FollowedSummary summary_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/work_limit.h"
 
 namespace jitscope {
 namespace {
@@ -18,6 +19,12 @@ constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
 // A process without a source: asked often at first (a JVM that is starting), then seldom.
 constexpr uint64_t kFirstPause = 10 * kMillisecond;
 constexpr uint64_t kLongestPause = 4000 * kMillisecond;
+// A look at a JVM with 20,000 methods takes 50 ms; the first one at a perf map of a million lines
+// two seconds.
+constexpr std::chrono::milliseconds kLongestFirstLook{3000};
+constexpr std::chrono::milliseconds kLongestLook{500};
+constexpr std::chrono::milliseconds kLongestLastLook{1000};
+constexpr std::chrono::milliseconds kLongestEnd{5000};  // of the last looks together
 
 }  // namespace
 
@@ -78,8 +85,12 @@ void Follower::look(Entry& entry) {
   using State = FollowedProcess::State;
   const bool first = entry.process->state() == State::searching;
   const uint64_t begin = thread_cpu_ns();
-  entry.process->look();
+  {
+    const WorkLimit limit{first ? kLongestFirstLook : kLongestLook, stop_};
+    entry.process->look();
+  }
   const uint64_t cost = thread_cpu_ns() - begin;
+  entry.cost = cost;
   ++report_.looks;
   report_.cpu_ns += cost;
   const uint64_t now = monotonic_ns();
@@ -123,18 +134,25 @@ uint64_t Follower::step() {
 
 FollowReport Follower::finish() {
   const uint64_t begin = thread_cpu_ns();
-  for (auto& [pid, entry] : entries_) {
-    entry.process->look();
+  std::vector<Entry*> order;
+  for (auto& [pid, entry] : entries_) order.push_back(&entry);
+  // Who is slow to read comes last, and does not take the time of the others.
+  std::ranges::stable_sort(order, {}, [](const Entry* entry) { return entry->cost; });
+  const WorkLimit all{kLongestEnd};
+  for (Entry* entry : order) {
+    const WorkLimit limit{kLongestLastLook};
+    entry->process->look();
     ++report_.looks;
-    end(entry);
   }
+  for (auto& [pid, entry] : entries_) end(entry);
   entries_.clear();
   report_.cpu_ns += thread_cpu_ns() - begin;
   report_.processes = std::move(ended_);
   return std::move(report_);
 }
 
-FollowerThread::FollowerThread(FollowOptions options) : follower_(std::move(options)) {
+FollowerThread::FollowerThread(FollowOptions options)
+    : follower_(std::move(options), [this] { return ending_.load(); }) {
   // Signals are for the thread that waits for them.
   sigset_t all;
   sigset_t before;

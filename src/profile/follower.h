@@ -4,14 +4,17 @@
 //
 // How often it looks is set by what looks cost: in the long run all of them together take at most
 // `cpu_share` of one CPU (but for the first look at each process; a burst of new code may cost more
-// for a moment: look_pacer.h), each process is looked at every 20 ms to 2 s.
-// Not thread-safe; FollowerThread runs one beside the recording.
+// for a moment: look_pacer.h), each process is looked at every 20 ms to 2 s. One look takes a
+// bounded time, so that a process that is made to be slow to read costs its own names and not the
+// others'. Not thread-safe; FollowerThread runs one beside the recording.
 #pragma once
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,7 +48,9 @@ class Follower {
  public:
   static constexpr size_t kMostProcesses = 1024;
 
-  explicit Follower(FollowOptions options) : options_(std::move(options)) {}
+  // `stop`: breaks off a look that is under way when it says so.
+  explicit Follower(FollowOptions options, std::function<bool()> stop = {})
+      : options_(std::move(options)), stop_(std::move(stop)) {}
 
   // A process that may have JIT code; looked at soon. Asking again makes the next search for a
   // source come soon. `wanted`: it is reported on even when it has none.
@@ -63,12 +68,14 @@ class Follower {
     LookPacer pacer;
     uint64_t due = 0;
     uint64_t pause = 0;  // between searches for a source
+    uint64_t cost = 0;   // of the last look, CPU nanoseconds
     bool wanted = false;
   };
   void look(Entry& entry);
   void end(Entry& entry);
 
   FollowOptions options_;
+  std::function<bool()> stop_;
   std::map<pid_t, Entry> entries_;
   std::vector<FollowedSummary> ended_;
   FollowReport report_;
@@ -92,12 +99,12 @@ class FollowerThread {
   };
   void run();
 
+  std::atomic<bool> ending_ = false;
   Follower follower_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Asked> inbox_;
   size_t following_ = 0;
-  bool ending_ = false;
   FollowReport report_;
   std::thread thread_;
 };

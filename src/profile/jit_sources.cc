@@ -105,7 +105,8 @@ Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorde
   for (const Diagnostics::Entry& entry : reader->diagnostics().entries()) {
     dump->diagnostics.note(entry.kind, entry.first, entry.count);
   }
-  dump->damaged = !status || dump->diagnostics.count(jitdump::kRestNotRead) != 0;
+  dump->damaged = !status || dump->diagnostics.count(jitdump::kRestNotRead) != 0 ||
+                  dump->diagnostics.count(jitdump::kRestTookTooLong) != 0;
   dump->timeline.set_grace(kGrace);
   dump->timeline.seal();
   by_inode_.emplace(key, dump);
@@ -127,6 +128,8 @@ void JitSources::add_dump(std::shared_ptr<LoadedDump> dump) {
 }
 
 void JitSources::look() {
+  if (looked_ && candidates_seen_ == life_.dump_candidates.size()) return;
+  const WorkBudget::Piece piece(context_.files.budget());
   for (; candidates_seen_ < life_.dump_candidates.size(); ++candidates_seen_) {
     const MappedFileInfo& file = context_.files.info(life_.dump_candidates[candidates_seen_].file);
     const bool named_so = file.base.ends_with(".dump");
@@ -173,6 +176,7 @@ void JitSources::look() {
 void JitSources::open_map() {
   if (map_looked_) return;
   map_looked_ = true;
+  const WorkBudget::Piece piece(context_.files.budget());
   std::vector<uint32_t> other_pids;
   if (const uint32_t pid = context_.search.namespace_pid(life_); pid != 0 && pid != life_.pid) {
     other_pids.push_back(pid);

@@ -1,5 +1,7 @@
 #include "profile/mapped_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "symbolize/kernel_symbols.h"
@@ -20,6 +22,10 @@ std::string shown_path(std::string_view path, MappingKind kind) {
 }
 
 }  // namespace
+
+// Whole recordings are named within a second or two, files from a slow disk among them.
+MappedFiles::MappedFiles(const NamingOptions& options)
+    : options_(options), budget_(std::chrono::minutes(3), std::chrono::seconds(20)) {}
 
 void MappedFiles::add_build_id(std::string_view path, std::span<const std::byte> id) {
   // Ids are padded with zeros to 20 bytes in old records: none of ours ends in four of them.
@@ -62,7 +68,7 @@ bool MappedFiles::is_elf(uint32_t file) {
     const bool on_disk =
         entry.info.kind == MappingKind::file || entry.info.kind == MappingKind::deleted_file;
     const FileFormat format = entry.opened != nullptr ? entry.opened->format
-                              : on_disk ? probe_file(options_.root + entry.info.path).format
+                              : on_disk ? probe_file(entry.info.path, options_.root).format
                                         : FileFormat::unreadable;
     // Its debug file may be there still.
     entry.elf = format == FileFormat::unreadable ? open(file).format == FileFormat::elf
@@ -72,6 +78,21 @@ bool MappedFiles::is_elf(uint32_t file) {
 }
 
 void MappedFiles::open_file(Entry& entry) {
+  if (budget_.spent()) {
+    entry.opened = std::make_unique<MappedContents>();
+    entry.opened->reason = kNoTimeLeft;
+    left_out_.push_back(fmt::format("{}: {}", entry.info.path, kNoTimeLeft));
+    return;
+  }
+  const WorkBudget::Piece piece(budget_);
+  read_file(entry);
+  const ElfImage* image = entry.opened->image.get();
+  if (image == nullptr || image->left_out().empty()) return;
+  entry.opened->detail = image->left_out();
+  left_out_.push_back(fmt::format("{}: {}", entry.info.path, image->left_out()));
+}
+
+void MappedFiles::read_file(Entry& entry) {
   if (elf_options_.root.empty()) {
     elf_options_.root = options_.root;
     elf_options_.debug_directories = options_.debug_directories;
@@ -95,7 +116,7 @@ void MappedFiles::open_file(Entry& entry) {
     opened.format = FileFormat::other;
     return;
   }
-  const FileProbe probe = probe_file(options_.root + info.path);
+  const FileProbe probe = probe_file(info.path, options_.root);
   opened.format = probe.format;
   if (probe.format != FileFormat::elf && probe.format != FileFormat::unreadable) return;
   auto image = ElfImage::open(info.path, info.build_id, elf_options_);

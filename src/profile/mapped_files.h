@@ -10,12 +10,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/work_limit.h"
 #include "formats/perfdata/records.h"
 #include "profile/naming_options.h"
 #include "symbolize/elf_image.h"
 #include "symbolize/mapping_kind.h"
 
 namespace jitscope {
+
+// Reasons of missing names.
+inline constexpr std::string_view kNoTimeLeft = "reading files for their names took too long";
+inline constexpr std::string_view kNotAllRead = "not all symbols of the ELF file were read";
 
 struct MappedFileInfo {
   std::string path;  // as recorded, without " (deleted)"
@@ -37,7 +42,7 @@ struct MappedContents {
 
 class MappedFiles {
  public:
-  explicit MappedFiles(const NamingOptions& options) : options_(options) {}
+  explicit MappedFiles(const NamingOptions& options);
 
   uint32_t number(const perfdata::Mmap& mmap);
   // The id that the recording lists for a path (header, BUILD_ID records); later files of that path
@@ -49,6 +54,11 @@ class MappedFiles {
   // Whether open() would say that it is an ELF file, without reading its symbols where possible.
   bool is_elf(uint32_t file);
   [[nodiscard]] size_t size() const { return files_.size(); }
+  // The time that reading files for their names may take: strangers made them.
+  [[nodiscard]] WorkBudget& budget() { return budget_; }
+  // "FILE: why its names are not all known", for files that were read in part or not at all because
+  // that would have taken too long.
+  [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
   [[nodiscard]] const ElfImageOptions& elf_options() const { return elf_options_; }
 
  private:
@@ -64,9 +74,12 @@ class MappedFiles {
     auto operator<=>(const Key&) const = default;
   };
   void open_file(Entry& entry);
+  void read_file(Entry& entry);
 
   const NamingOptions& options_;
   ElfImageOptions elf_options_;
+  WorkBudget budget_;
+  std::vector<std::string> left_out_;
   std::vector<std::unique_ptr<Entry>> files_;
   std::map<Key, uint32_t> numbers_;
   std::map<std::string, std::vector<std::byte>, std::less<>> build_ids_;

@@ -1,15 +1,14 @@
 #include "profile/offline_images.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
 #include <vector>
 
+#include "base/open_file.h"
 #include "formats/perfmap/offline_map.h"
 #include "profile/jit_name.h"
-#include "symbolize/open_file.h"
 
 namespace jitscope {
 namespace {
@@ -17,9 +16,8 @@ namespace {
 MappedImageIdentity identity_of(const MappedFileInfo& file, const std::string& root) {
   MappedImageIdentity identity;
   if (!file.build_id.empty()) identity.build_id = build_id_text(file.build_id);
-  struct stat status{};
-  if (::stat((root + file.path).c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-    identity.size = static_cast<uint64_t>(status.st_size);
+  if (const auto opened = open_regular_file(file.path, root)) {
+    identity.size = static_cast<uint64_t>(opened->status.st_size);
   }
   return identity;
 }

@@ -160,7 +160,8 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
     hit = address ? opened.image->symbol_at(*address) : std::nullopt;
   }
   if (!hit) {
-    reason = !opened.image->has_symbols()   ? "the ELF file has no symbols (stripped)"
+    reason = !opened.image->left_out().empty() ? std::string(kNotAllRead)
+             : !opened.image->has_symbols()    ? "the ELF file has no symbols (stripped)"
              : opened.image->only_dynamic() ? "stripped ELF file: only exported symbols are known"
                                             : "no symbol of the ELF file holds the address";
     return false;
@@ -185,7 +186,11 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   frame.kind = FrameKind::native;
   frame.source = info.kind == MappingKind::vdso ? NameSource::vdso : NameSource::elf;
   if (with_source) {
-    const std::vector<SourceFrame> frames = opened.image->source_frames(*address);
+    std::vector<SourceFrame> frames;
+    if (WorkBudget& budget = context_.files.budget(); !budget.spent()) {
+      const WorkBudget::Piece piece(budget);
+      frames = opened.image->source_frames(*address);
+    }
     std::vector<FrameId> copies;
     for (size_t i = 0; options_.inlined && i + 1 < frames.size(); ++i) {
       Frame inlined = frame;

@@ -77,6 +77,7 @@ class Session : private perfdata::Handler {
   [[nodiscard]] Resolver& resolver() { return *resolver_; }
   [[nodiscard]] const Resolver& resolver() const { return *resolver_; }
   [[nodiscard]] MappedFiles& files() { return *files_; }
+  [[nodiscard]] const MappedFiles& files() const { return *files_; }
   [[nodiscard]] Processes& processes() { return *processes_; }
   [[nodiscard]] const SourceContext& sources() const { return *context_; }
   [[nodiscard]] Location location(LocationId id) const {

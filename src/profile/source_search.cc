@@ -1,4 +1,4 @@
-// See source_search.h. Relies on openat2 for paths inside another root (runtimes/in_root.h).
+// See source_search.h. Relies on openat2 for paths inside another root (base/open_file.h).
 #include "profile/source_search.h"
 
 #include <dirent.h>
@@ -15,10 +15,10 @@
 
 #include "base/byte_cursor.h"
 #include "base/file_kind.h"
+#include "base/open_file.h"
 #include "formats/jitdump/jitdump.h"
 #include "formats/perfmap/perf_map_line.h"
 #include "process/process.h"
-#include "runtimes/in_root.h"
 #include "runtimes/perf_map_file.h"
 
 namespace jitscope {
@@ -30,10 +30,12 @@ bool is_jitdump(const UniqueFd& fd) {
   return got == static_cast<ssize_t>(head.size()) && jitdump::looks_like_jitdump(head);
 }
 
-std::vector<std::string> names_in(const std::string& folder) {
+std::vector<std::string> names_in(const std::string& root, const std::string& folder) {
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  UniqueFd fd = open_in_root(root, folder, O_RDONLY | O_DIRECTORY | O_NOCTTY);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(fd.get()), ::closedir);
   if (directory == nullptr) return names;
+  (void)fd.release();  // the directory's now
   while (const dirent* entry = ::readdir(directory.get())) names.emplace_back(entry->d_name);
   std::ranges::sort(names);
   return names;
@@ -65,10 +67,6 @@ bool lies_in(const FoundFile& map, const ProcessLife& life) {
     if (range != nullptr && range->executable && range->memory) return true;
   }
   return false;
-}
-
-std::string proc_root(uint32_t pid) {
-  return fmt::format("/proc/{}/root", pid);
 }
 
 }  // namespace
@@ -113,7 +111,7 @@ Result<FoundFile> SourceSearch::open_trusted(const std::string& root, const std:
   found.shown = root + path;
   const int no_link = options_.force ? 0 : O_NOFOLLOW;
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_link;
-  found.fd = root.empty() ? UniqueFd(::open(path.c_str(), flags)) : open_in_root(root, path, flags);
+  found.fd = open_in_root(root, path, flags);
   if (!found.fd) {
     if (errno == ELOOP) {
       return fail(ErrorKind::not_permitted, "refused: is a symbolic link", found.shown,
@@ -185,7 +183,7 @@ Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life,
   std::vector<std::pair<std::string, std::string>> places;  // root, path
   for (const uint32_t pid : pids) {
     const std::string path = fmt::format("/tmp/perf-{}.map", pid);
-    if (live) places.emplace_back(proc_root(life.pid), path);
+    if (live) places.emplace_back(root_of(static_cast<pid_t>(life.pid)), path);
     if (!options_.root.empty()) places.emplace_back(options_.root, path);
   }
   const std::string own = fmt::format("perf-{}.map", life.pid);
@@ -215,7 +213,7 @@ Result<FoundFile> SourceSearch::map_by_addresses(const ProcessLife& life,
                                                  const std::vector<uid_t>& allowed) const {
   const std::string folder = "/tmp";
   std::optional<FoundFile> only;
-  for (const std::string& name : names_in(options_.root + folder)) {
+  for (const std::string& name : names_in(options_.root, folder)) {
     if (!name.starts_with("perf-") || !name.ends_with(".map")) continue;
     auto found = open_trusted(options_.root, fmt::format("{}/{}", folder, name), allowed);
     if (!found || !times_fit(*found, life) || !lies_in(*found, life)) continue;
@@ -235,7 +233,7 @@ Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life,
   const auto allowed = owners(live ? &life : nullptr);
   std::vector<std::pair<std::string, std::string>> places;
   if (!options_.root.empty()) places.emplace_back(options_.root, file.path);
-  if (live) places.emplace_back(proc_root(life.pid), file.path);
+  if (live) places.emplace_back(root_of(static_cast<pid_t>(life.pid)), file.path);
   if (options_.root.empty()) places.emplace_back("", file.path);
   if (!facts_.folder().empty()) places.emplace_back("", facts_.folder() + file.base);
   Error best{ErrorKind::not_found, "the jitdump that the process mapped is not there", file.path,
@@ -266,7 +264,7 @@ std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& refus
     std::vector<std::string> paths;
     const bool folder = is_directory(given);
     if (folder) {
-      for (const std::string& name : names_in(given))
+      for (const std::string& name : names_in({}, given))
         paths.push_back(fmt::format("{}/{}", given, name));
     } else {
       paths.push_back(given);
@@ -298,7 +296,7 @@ std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
   const std::string folder = facts_.path() + ".jit";
   const std::string prefix = fmt::format("jit-{}-", life.pid);
   const auto allowed = owners(nullptr);
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : names_in({}, folder)) {
     if (!name.starts_with(prefix) || !name.ends_with(".dump")) continue;
     if (!facts_.by_jitscope()) {
       refused.push_back(

@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "base/agent_codes.h"
+#include "base/open_file.h"
 #include "base/path.h"
 #include "runtimes/attach.h"
-#include "runtimes/in_root.h"
+#include "runtimes/scoped_identity.h"
 
 namespace jitscope {
 namespace {
@@ -64,8 +65,7 @@ class VisibleLibrary {
     if (!from || ::fstat(from.get(), &info) != 0) {
       return fail(system_error("cannot read the agent", library));
     }
-    UniqueFd folder =
-        open_in_root(fmt::format("/proc/{}/root", process.pid()), "/tmp", O_PATH | O_DIRECTORY);
+    UniqueFd folder = open_in_root(root_of(process.pid()), "/tmp", O_PATH | O_DIRECTORY);
     if (!folder) return fail(system_error("cannot open the JVM's /tmp", where(process)));
     uint64_t random = 0;
     if (::getrandom(&random, sizeof random, 0) != sizeof random) {

@@ -20,7 +20,8 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
-#include "runtimes/in_root.h"
+#include "base/open_file.h"
+#include "runtimes/scoped_identity.h"
 
 namespace jitscope {
 namespace {
@@ -96,8 +97,7 @@ Result<Target> find_target(const Process& process, std::chrono::milliseconds tim
   }
   JITSCOPE_ASSIGN(const ProcessStatus status, read_status(process.pid()));
   Target target{process, status.uid, status.gid, {}, {}, {}, Clock::now() + time};
-  target.tmp =
-      open_in_root(fmt::format("/proc/{}/root", process.pid()), "/tmp", O_PATH | O_DIRECTORY);
+  target.tmp = open_in_root(root_of(process.pid()), "/tmp", O_PATH | O_DIRECTORY);
   if (!target.tmp) return fail(system_error("cannot open the JVM's /tmp", where(target)));
   target.socket_name = fmt::format(".java_pid{}", process.ns_pid());
   target.trigger_name = fmt::format(".attach_pid{}", process.ns_pid());

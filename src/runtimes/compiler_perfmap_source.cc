@@ -10,8 +10,9 @@
 #include <array>
 #include <utility>
 
+#include "base/open_file.h"
+#include "base/work_limit.h"
 #include "runtimes/attach.h"
-#include "runtimes/in_root.h"
 #include "runtimes/perf_map_bodies.h"
 #include "runtimes/perf_map_file.h"
 
@@ -24,7 +25,7 @@ class CompilerPerfmapSource : public CodeSource {
       : process_(process),
         version_(runtime.version),
         name_(fmt::format("perf-{}.map", process.ns_pid())),
-        place_{fmt::format("/proc/{}/root", process.pid()), "/tmp/" + name_},
+        place_{root_of(process.pid()), "/tmp/" + name_},
         bodies_(Runtime::hotspot, SourceKind::compiler_perfmap) {}
 
   Result<Snapshot> read() override {
@@ -47,9 +48,18 @@ class CompilerPerfmapSource : public CodeSource {
     JITSCOPE_ASSIGN(UniqueFd map, open_perf_map(place_, {process_.status().uid, moment, false}));
     if (!was_there) remove(tmp.get(), map.get());
     PerfMapFollower follower(diagnostics_, place_.shown());
-    JITSCOPE_ASSIGN(const PerfMapFollower::Growth all, follower.read(std::move(map)));
     bodies_.clear();
-    for (const PerfMapLine& line : all.lines) bodies_.add(line, diagnostics_);
+    const WorkLimit limit{std::chrono::seconds(5)};
+    auto growth = follower.read(std::move(map));
+    for (;; growth = follower.read_on()) {
+      JITSCOPE_TRY(growth);
+      for (const PerfMapLine& line : growth->lines) bodies_.add(line, diagnostics_);
+      if (!growth->more) break;
+      if (WorkLimit::over()) {
+        return fail(ErrorKind::damaged, "the JVM's perf map is too large to be read",
+                    place_.shown());
+      }
+    }
     JITSCOPE_ASSIGN(const std::vector<Mapping> maps, process_.maps());
     return Snapshot{bodies_.alive(maps, diagnostics_), 0};
   }

@@ -10,7 +10,9 @@
 #include <memory>
 #include <string_view>
 
+#include "base/open_file.h"
 #include "base/path.h"
+#include "base/work_limit.h"
 #include "process/rights.h"
 #include "runtimes/attach.h"
 #include "runtimes/hotspot/hotspot_source.h"
@@ -70,9 +72,8 @@ std::string version_of(const Process& process, const RuntimeInfo& info, bool is_
     case Runtime::hotspot:
       return hotspot_version(process, info.library, info.library_base);
     case Runtime::v8:
-      return node_version(process,
-                          is_executable ? fmt::format("/proc/{}/exe", process.pid())
-                                        : process.path_in_root(info.library),
+      return node_version(process, is_executable ? "" : root_of(process.pid()),
+                          is_executable ? fmt::format("/proc/{}/exe", process.pid()) : info.library,
                           info.library_base);
     case Runtime::dotnet: {
       const std::string_view version = component(info.library, 1);
@@ -225,7 +226,7 @@ RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& m
     if (info.runtime == Runtime::unknown && has_jit_like_mapping(maps)) {
       // A program that was built with node has another name, but the same symbols.
       info.version =
-          node_version(process, fmt::format("/proc/{}/exe", process.pid()), info.library_base);
+          node_version(process, "", fmt::format("/proc/{}/exe", process.pid()), info.library_base);
       if (!info.version.empty()) info.runtime = Runtime::v8;
     }
     if (info.runtime == Runtime::unknown) return {};
@@ -235,6 +236,7 @@ RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& m
 }
 
 Result<ProcessFindings> examine(const Process& process) {
+  const WorkLimit limit{std::chrono::seconds(5)};
   JITSCOPE_ASSIGN(const std::vector<Mapping> maps, process.maps());
   ProcessFindings findings;
   findings.jit_mappings = find_jit_mappings(process, maps);

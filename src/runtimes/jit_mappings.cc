@@ -1,9 +1,7 @@
 // Which executable mappings no ELF file backs; see detect.h. Only the first four bytes of a file
 // decide, read from the process's own mapping of them where there is one: opening a stranger's file
 // may block.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "base/open_file.h"
 #include "runtimes/detect.h"
 
 namespace jitscope {
@@ -25,17 +23,13 @@ bool same_file(const Mapping& a, const Mapping& b) {
   return a.inode == b.inode && a.dev_major == b.dev_major && a.dev_minor == b.dev_minor;
 }
 
-// The magic through O_PATH first, so that neither a device nor a FIFO is opened.
-std::optional<bool> file_is_elf(const std::string& path) {
-  const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  struct stat info{};
-  if (!handle || ::fstat(handle.get(), &info) != 0) return std::nullopt;
-  if (!S_ISREG(info.st_mode)) return false;
-  const UniqueFd file(::open(fmt::format("/proc/self/fd/{}", handle.get()).c_str(),
-                             O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+std::optional<bool> file_is_elf(const std::string& path, const std::string& root = {}) {
+  const auto file = open_regular_file(path, root);
+  if (!file) {
+    return file.error().kind == ErrorKind::damaged ? std::optional(false) : std::nullopt;
+  }
   std::array<std::byte, 4> magic{};
-  if (!file) return std::nullopt;
-  const ssize_t got = ::pread(file.get(), magic.data(), magic.size(), 0);
+  const ssize_t got = ::pread(file->fd.get(), magic.data(), magic.size(), 0);
   if (got < 0) return std::nullopt;
   return got == static_cast<ssize_t>(magic.size()) && magic == kElfMagic;
 }
@@ -65,7 +59,7 @@ class ElfFiles {
     }
     if (const auto answer = file_is_elf(mapping.map_files_path(process_.pid()))) return answer;
     if (mapping.deleted || !mapping.path.starts_with('/')) return std::nullopt;
-    return file_is_elf(process_.path_in_root(mapping.path));
+    return file_is_elf(mapping.path, root_of(process_.pid()));
   }
 
   const Process& process_;

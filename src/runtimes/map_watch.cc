@@ -11,7 +11,8 @@
 #include <string_view>
 
 #include "base/byte_cursor.h"
-#include "runtimes/in_root.h"
+#include "base/open_file.h"
+
 
 namespace jitscope {
 namespace {

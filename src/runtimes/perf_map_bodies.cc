@@ -12,6 +12,16 @@ namespace {
 
 enum class Place : uint8_t { outside, data, code };
 
+// The example is of the first one: a map may have millions.
+void note(Diagnostics& diagnostics, std::string_view kind, uint64_t line, uint64_t address,
+          std::string_view name) {
+  if (diagnostics.count(kind) != 0) {
+    diagnostics.note(kind);
+  } else {
+    diagnostics.note(kind, fmt::format("line {}: {:#x} {}", line, address, name));
+  }
+}
+
 // Walks the sorted mappings along with sorted bodies.
 class Placer {
  public:
@@ -44,7 +54,7 @@ void PerfMapBodies::clear() {
 
 void PerfMapBodies::add(const PerfMapLine& line, Diagnostics& diagnostics) {
   if (line.size == 0) {
-    diagnostics.note("perf map line of size 0", fmt::format("line {}: {}", line.number, line.name));
+    note(diagnostics, "perf map line of size 0", line.number, line.address, line.name);
     return;
   }
   const uint64_t end = line.address + line.size;
@@ -57,8 +67,8 @@ void PerfMapBodies::add(const PerfMapLine& line, Diagnostics& diagnostics) {
   while (last != bodies_.end() && last->first < end) ++last;
   bodies_.erase(first, last);
   if (bodies_.size() >= kMostBodies) {
-    diagnostics.note("perf map line beyond the largest number of code bodies",
-                     fmt::format("line {}", line.number));
+    note(diagnostics, "perf map line beyond the largest number of code bodies", line.number,
+         line.address, line.name);
     return;
   }
 
@@ -106,10 +116,10 @@ std::vector<CodeBody> PerfMapBodies::alive(const std::vector<Mapping>& maps,
       continue;
     }
     if (std::exchange(kept.counted, true)) continue;
-    diagnostics.note(
-        place == Place::data ? "perf map line in memory that is not executable"
-                             : "perf map line outside the memory of the process",
-        fmt::format("line {}: {:#x} {}", kept.body.version, start, kept.body.name->raw));
+    note(diagnostics,
+         place == Place::data ? "perf map line in memory that is not executable"
+                              : "perf map line outside the memory of the process",
+         kept.body.version, start, kept.body.name->raw);
   }
   return out;
 }

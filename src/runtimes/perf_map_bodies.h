@@ -18,8 +18,8 @@ namespace jitscope {
 
 class PerfMapBodies {
  public:
-  // More lines than this are not kept (about 1 GB of memory); they are counted.
-  static constexpr size_t kMostBodies = 4U << 20U;
+  // More lines than this are not kept (some 700 MB of memory); they are counted.
+  static constexpr size_t kMostBodies = 1U << 20U;
 
   PerfMapBodies(Runtime runtime, SourceKind kind) : runtime_(runtime), kind_(kind) {}
 

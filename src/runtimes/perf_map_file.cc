@@ -1,5 +1,5 @@
 // Finding, checking and following perf map files; see perf_map_file.h. Relies on openat2
-// (kernel 5.6) for paths in a container, and does with a plain open where that is missing.
+// (kernel 5.6) for paths in a container.
 #include "runtimes/perf_map_file.h"
 
 #include <fcntl.h>
@@ -12,11 +12,12 @@
 #include <array>
 
 #include "base/file_kind.h"
-#include "runtimes/in_root.h"
+#include "base/open_file.h"
 
 namespace jitscope {
 namespace {
 
+constexpr std::string_view kTooLarge = "perf map that is too large: the rest of it is not read";
 constexpr size_t kSample = 256;
 constexpr int64_t kSecond = 1'000'000'000;
 
@@ -45,7 +46,7 @@ std::vector<PerfMapPlace> perf_map_places(const Process& process, std::string_vi
                                           std::string_view map_path) {
   if (!map_path.empty()) return {PerfMapPlace{"", std::string(map_path)}};
   std::vector<PerfMapPlace> places;
-  const std::string root = fmt::format("/proc/{}/root", process.pid());
+  const std::string root = root_of(process.pid());
   if (!directory.empty()) places.push_back({root, in_directory(directory, process.ns_pid())});
   places.push_back({root, in_directory({}, process.ns_pid())});
   places.push_back({"", in_directory({}, process.pid())});
@@ -165,11 +166,16 @@ Result<PerfMapFollower::Growth> PerfMapFollower::read_on() {
     parser_.reset();
   }
   constexpr size_t kChunk = 1U << 20U;
+  const uint64_t start = offset_;
+  const auto size = static_cast<uint64_t>(std::max<off_t>(info.st_size, 0));
   while (true) {
+    unread_ = size - std::min(size, offset_);
     if (offset_ >= kMostBytes) {
-      diagnostics_->note("perf map that is too large: the rest of it is not read");
+      if (unread_ != 0 && diagnostics_->count(kTooLarge) == 0) diagnostics_->note(kTooLarge);
       break;
     }
+    growth.more = offset_ - start >= kMostAtOnce && unread_ != 0;
+    if (growth.more) break;
     JITSCOPE_ASSIGN(const std::string chunk, read_at(fd_.get(), offset_, kChunk));
     if (chunk.empty()) break;
     parser_.feed(chunk, growth.lines);
@@ -182,6 +188,7 @@ Result<PerfMapFollower::Growth> PerfMapFollower::read_on() {
     if (tail_.size() > kSample) tail_.erase(0, tail_.size() - kSample);
     if (chunk.size() < kChunk) break;
   }
+  unread_ = size - std::min(size, offset_);
   return growth;
 }
 

@@ -53,22 +53,25 @@ Result<UniqueFd> open_perf_map(const PerfMapPlace& place, const PerfMapTrust& tr
 // Reads what was appended since the last time.
 class PerfMapFollower {
  public:
-  // No more than this is read of one file.
+  // No more than this is read of one file, and at once.
   static constexpr uint64_t kMostBytes = 1U << 30U;
+  static constexpr uint64_t kMostAtOnce = 2U << 20U;
 
   explicit PerfMapFollower(Diagnostics& diagnostics, std::string where)
       : diagnostics_(&diagnostics), parser_(std::move(where), diagnostics) {}
 
   struct Growth {
     bool anew = false;  // truncated, rewritten or replaced: what was read before no longer counts
+    bool more = false;  // there is more to read: what a stranger wrote is taken piece by piece
     std::vector<PerfMapLine> lines;
   };
-  // Takes over `fd` when it is another file than before. Calls again with more until `lines` is
-  // empty are not needed: everything that is there is read.
+  // Takes over `fd` when it is another file than before.
   Result<Growth> read(UniqueFd fd);
   [[nodiscard]] bool open() const { return fd_.valid(); }
   // Goes on with the file that is open (its name may be gone).
   Result<Growth> read_on();
+  // Bytes that were there at the last call and are not read yet.
+  [[nodiscard]] uint64_t unread() const { return unread_; }
 
  private:
   Result<bool> rewritten(uint64_t size);
@@ -79,6 +82,7 @@ class PerfMapFollower {
   dev_t device_ = 0;
   ino_t inode_ = 0;
   uint64_t offset_ = 0;
+  uint64_t unread_ = 0;
   std::string head_;  // the first bytes of the file, and the last ones before offset_: they tell a
   std::string tail_;  // rewritten file from a grown one
 };

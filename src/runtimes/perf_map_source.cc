@@ -6,11 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/work_limit.h"
 #include "runtimes/perf_map_bodies.h"
 #include "runtimes/v8/v8_flags.h"
 
 namespace jitscope {
 namespace {
+
+// A map of a million lines is read in one second. What a look did not come to, the next one reads.
+constexpr std::chrono::seconds kLongestFirstLook{5};
+constexpr std::chrono::milliseconds kLongestLook{200};
 
 V8Flags v8_flags_of(const Process& process) {
   return read_v8_flags(process.arguments(), process.environment("NODE_OPTIONS"));
@@ -29,9 +34,15 @@ class PerfMapSource : public CodeSource {
 
   Result<Snapshot> read() override {
     JITSCOPE_TRY(process_.check_same());
-    JITSCOPE_ASSIGN(PerfMapFollower::Growth growth, grow());
-    if (growth.anew) bodies_.clear();
-    for (const PerfMapLine& line : growth.lines) bodies_.add(line, diagnostics_);
+    const WorkLimit limit{std::exchange(looked_, true) ? kLongestLook : kLongestFirstLook};
+    JITSCOPE_ASSIGN(bool more, take(grow()));
+    while (more && !WorkLimit::over()) {
+      JITSCOPE_ASSIGN(more, take(follower_.read_on()));
+    }
+    if (more) {
+      diagnostics_.note("look at a perf map that had no time to read all of it",
+                        fmt::format("{} bytes were left", follower_.unread()));
+    }
     // After the map: a body whose memory is gone by now is rightly dropped.
     JITSCOPE_ASSIGN(const std::vector<Mapping> maps, process_.maps());
     return Snapshot{bodies_.alive(maps, diagnostics_), 0};
@@ -56,6 +67,13 @@ class PerfMapSource : public CodeSource {
   [[nodiscard]] std::string movable_reason() const override { return not_fixed_; }
 
  private:
+  // Whether there is more to read.
+  Result<bool> take(Result<PerfMapFollower::Growth> growth) {
+    JITSCOPE_TRY(growth);
+    if (growth->anew) bodies_.clear();
+    for (const PerfMapLine& line : growth->lines) bodies_.add(line, diagnostics_);
+    return growth->more;
+  }
   // From the file that has the name now, as far as it can be trusted; else from the one that is
   // open.
   Result<PerfMapFollower::Growth> grow() {
@@ -73,6 +91,7 @@ class PerfMapSource : public CodeSource {
   PerfMapPlace place_;
   bool force_;
   bool lost_ = false;
+  bool looked_ = false;
   std::string not_fixed_;
   PerfMapFollower follower_;
   PerfMapBodies bodies_;

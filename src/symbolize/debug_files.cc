@@ -11,9 +11,13 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
+#include "base/work_limit.h"
 
 namespace jitscope {
 namespace {
+
+// The largest are those of browsers, some 4 GB.
+constexpr uint64_t most_checked_bytes = uint64_t{8} << 30;
 
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
@@ -140,6 +144,9 @@ std::unique_ptr<ElfFile> ask_debuginfod(std::span<const std::byte> id, bool debu
   const std::unique_ptr<debuginfod_client, void (*)(debuginfod_client*)> client(debuginfod_begin(),
                                                                                 debuginfod_end);
   if (client == nullptr) return nullptr;
+  // A server may take its time; asked now and then while it does.
+  debuginfod_set_progressfn(client.get(), [](debuginfod_client* /*client*/, long /*done*/,
+                                             long /*all*/) { return WorkLimit::over() ? 1 : 0; });
   const auto* bytes = reinterpret_cast<const unsigned char*>(id.data());
   const int length = static_cast<int>(id.size());
   char* path = nullptr;
@@ -158,17 +165,18 @@ std::unique_ptr<ElfFile> ask_debuginfod(std::span<const std::byte> id, bool debu
 std::optional<uint32_t> debug_link_checksum(int fd) {
   std::vector<uint8_t> buffer(size_t{1} << 18);
   uint32_t state = 0xffffffffU;
-  for (off_t at = 0;;) {
+  for (off_t at = 0; !WorkLimit::over();) {
     const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), at);
     if (got < 0) return std::nullopt;
     if (got == 0) return ~state;
     state = checksum(state, std::span(buffer).first(static_cast<size_t>(got)));
     at += got;
   }
+  return std::nullopt;
 }
 
 std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOptions& options,
-                                         std::string_view wanted) {
+                                         std::string_view wanted, std::string& left) {
   const auto serves = [&](const std::unique_ptr<ElfFile>& found) {
     return found != nullptr && !is_same_file(file, *found) &&
            found->filled_section(wanted) != nullptr;
@@ -198,7 +206,16 @@ std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOpti
       if (!opened || !serves(*opened)) continue;
       const auto& other = (*opened)->build_id();
       if (!id.empty() && !other.empty() && !same_build_id(id, other)) continue;
+      const std::string why = why_too_large((*opened)->status(), most_checked_bytes);
+      if (!why.empty()) {
+        left = fmt::format("its debug file {} {}", path, why);
+        continue;
+      }
       if (debug_link_checksum((*opened)->fd()) == link->checksum) return std::move(*opened);
+      if (WorkLimit::over()) {
+        left = fmt::format("no time was left to check its debug file {}", path);
+        return nullptr;
+      }
     }
   }
   if (options.debuginfod) {

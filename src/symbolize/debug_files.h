@@ -17,9 +17,10 @@
 namespace jitscope {
 
 // The debug file of `file` that has the section `wanted` (".symtab", ".debug_info"), or nullptr.
+// `left` says why one that is there was left alone: too large to check, or no time for it.
 [[nodiscard]] std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file,
                                                        const ElfImageOptions& options,
-                                                       std::string_view wanted);
+                                                       std::string_view wanted, std::string& left);
 
 // The program or library with this build-id, or its debug file if that still tells where code lay
 // in the program (eu-strip's do, objcopy's do not); or nullptr.
@@ -32,7 +33,8 @@ namespace jitscope {
                                                               const ElfImageOptions& options,
                                                               bool& shares);
 
-// The checksum of .gnu_debuglink over a whole file; nullopt when it cannot be read.
+// The checksum of .gnu_debuglink over a whole file; nullopt when it cannot be read, or when its
+// work is over (base/work_limit.h).
 [[nodiscard]] std::optional<uint32_t> debug_link_checksum(int fd);
 
 }  // namespace jitscope

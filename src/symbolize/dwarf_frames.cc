@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/work_limit.h"
 #include "symbolize/debug_files.h"
 #include "symbolize/demangle.h"
 
@@ -82,13 +83,18 @@ DwarfFrames::~DwarfFrames() {
   if (shared_ != nullptr) dwarf_end(shared_);
 }
 
+// One entry or range read; none are left when the work is over.
+void DwarfFrames::take_step() {
+  if (--work_left_ % 1024 == 0 && WorkLimit::over()) work_left_ = 0;
+}
+
 void DwarfFrames::add_ranges(Dwarf_Die& entry, std::vector<Range>& ranges) {
   Dwarf_Addr base = 0;
   Dwarf_Addr start = 0;
   Dwarf_Addr end = 0;
   ptrdiff_t at = 0;
   while (work_left_ > 0) {
-    --work_left_;
+    take_step();
     const ptrdiff_t next = dwarf_ranges(&entry, at, &base, &start, &end);
     if (next <= at) return;
     at = next;
@@ -103,7 +109,7 @@ void DwarfFrames::index_units() {
   Dwarf_Off last = 0;
   while (work_left_ > 0 &&
          dwarf_get_units(dwarf_, unit, &unit, nullptr, nullptr, &entry, nullptr) == 0) {
-    --work_left_;
+    take_step();
     const Dwarf_Off offset = dwarf_dieoffset(&entry);
     if (offset <= last) break;
     last = offset;
@@ -140,7 +146,7 @@ const std::vector<DwarfFrames::Range>& DwarfFrames::functions_of(Dwarf_Die& unit
   Dwarf_Die entry;
   bool more = first_child(unit, entry);
   while (more && work_left_ > 0) {
-    --work_left_;
+    take_step();
     const int tag = dwarf_tag(&entry);
     Dwarf_Die child;
     if (tag == DW_TAG_subprogram) {
@@ -228,7 +234,7 @@ std::vector<SourceFrame> DwarfFrames::at(uint64_t address) {
     bool found = false;
     do {
       if (work_left_ == 0) break;
-      --work_left_;
+      take_step();
       const int tag = dwarf_tag(&entry);
       const bool copy = tag == DW_TAG_inlined_subroutine;
       if (!copy && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&

@@ -39,6 +39,7 @@ class DwarfFrames {
   };
 
   DwarfFrames() = default;
+  void take_step();
   void index_units();
   void add_ranges(Dwarf_Die& entry, std::vector<Range>& ranges);
   const std::vector<Range>& functions_of(Dwarf_Die& unit);

@@ -18,6 +18,7 @@ constexpr uint64_t most_section_bytes = uint64_t{4} << 30;
 // Sections larger than this must be on the disk: a hole costs nothing to make. File systems that
 // compress keep more than a sixteenth.
 constexpr uint64_t most_sparse_bytes = uint64_t{64} << 20;
+constexpr uint64_t most_growth = 64;
 constexpr uint64_t most_note_bytes = uint64_t{16} << 20;
 constexpr uint64_t most_sections = uint64_t{1} << 18;
 constexpr uint64_t most_segments = 4096;
@@ -165,8 +166,10 @@ bool ElfFile::expands_sanely(const Section& section) const {
   if ((section.header.sh_flags & SHF_COMPRESSED) == 0) return true;
   Elf_Scn* scn = elf_getscn(elf_, static_cast<size_t>(&section - sections_.data()));
   GElf_Chdr compression = {};
-  return scn != nullptr && gelf_getchdr(scn, &compression) != nullptr &&
-         compression.ch_size <= most_section_bytes;
+  if (scn == nullptr || gelf_getchdr(scn, &compression) == nullptr) return false;
+  // Debug information gets some 3 to 20 times smaller; what says more than that is made of nothing.
+  const uint64_t most = std::max(most_sparse_bytes, section.header.sh_size * most_growth);
+  return compression.ch_size <= std::min(most, most_section_bytes);
 }
 
 bool ElfFile::sizes_are_sane() const {

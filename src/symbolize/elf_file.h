@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/open_file.h"
 #include "base/result.h"
 #include "symbolize/elf_image.h"
-#include "symbolize/open_file.h"
 
 namespace jitscope {
 

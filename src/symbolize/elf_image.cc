@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/work_limit.h"
 #include "symbolize/debug_files.h"
 #include "symbolize/dwarf_frames.h"
 #include "symbolize/elf_file.h"
@@ -58,6 +59,7 @@ struct ElfImage::State {
   std::vector<std::byte> memory;
   bool has_functions = false;
   bool only_dynamic = false;
+  std::string left;  // see ElfImage::left_out()
   struct stat status = {};
   bool looked_for_debug_information = false;
   std::unique_ptr<DwarfFrames> frames;
@@ -86,7 +88,7 @@ void ElfImage::State::load(std::unique_ptr<ElfFile> file) {
     // A server is asked only for what is not here.
     ElfImageOptions choice = options;
     choice.debuginfod = options.debuginfod && !complete;
-    debug_file = find_debug_file(*file, choice, ".symtab");
+    debug_file = find_debug_file(*file, choice, ".symtab", left);
   }
   if (debug_file != nullptr) {
     add(*debug_file);
@@ -102,6 +104,8 @@ void ElfImage::State::load(std::unique_ptr<ElfFile> file) {
   has_functions = table.has_code();
   table.add_plt(*file);
   table.finish();
+  if (left.empty() && table.cut()) left = "it has more symbols than are read";
+  if (left.empty() && WorkLimit::over()) left = "no time was left to read all of its symbols";
 }
 
 DwarfFrames* ElfImage::State::debug_information() {
@@ -121,7 +125,7 @@ DwarfFrames* ElfImage::State::debug_information() {
   }
   if (file == nullptr) return nullptr;
   if (file->filled_section(".debug_info") == nullptr && file->fd() >= 0) {
-    if (auto found = find_debug_file(*file, options, ".debug_info")) file = std::move(found);
+    if (auto found = find_debug_file(*file, options, ".debug_info", left)) file = std::move(found);
   }
   frames = DwarfFrames::open(std::move(file), options);
   return frames.get();
@@ -217,6 +221,9 @@ bool ElfImage::has_symbols() const {
 }
 bool ElfImage::only_dynamic() const {
   return state_->only_dynamic;
+}
+const std::string& ElfImage::left_out() const {
+  return state_->left;
 }
 const std::string& ElfImage::symbol_file() const {
   return state_->symbol_file;

@@ -50,8 +50,8 @@ struct FileProbe {
   FileFormat format = FileFormat::unreadable;
   std::string why;  // when unreadable: "No such file or directory"
 };
-// Opens without following into FIFOs or devices, reads a few bytes.
-[[nodiscard]] FileProbe probe_file(const std::string& path);
+// Opens `path` inside `root` without following into FIFOs or devices, reads a few bytes.
+[[nodiscard]] FileProbe probe_file(const std::string& path, const std::string& root = {});
 
 class ElfImage {
  public:
@@ -82,6 +82,10 @@ class ElfImage {
   [[nodiscard]] const BuildIdBytes& build_id() const;
   [[nodiscard]] bool has_symbols() const;   // any function symbol at all
   [[nodiscard]] bool only_dynamic() const;  // stripped: only exported symbols
+  // Why something that would have named more was not used: "its debug file X is 8.0 TiB large,
+  // ...";
+  // "" when nothing was.
+  [[nodiscard]] const std::string& left_out() const;
   // Where the symbols came from: the file itself, or the debug file's path.
   [[nodiscard]] const std::string& symbol_file() const;
 

@@ -5,14 +5,14 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/open_file.h"
 #include "symbolize/elf_image.h"
-#include "symbolize/open_file.h"
 
 namespace jitscope {
 
-FileProbe probe_file(const std::string& path) {
+FileProbe probe_file(const std::string& path, const std::string& root) {
   FileProbe probe;
-  const auto file = open_regular_file(path);
+  const auto file = open_regular_file(path, root);
   if (!file) {
     const Error& error = file.error();
     probe.why = error.system_errno != 0 ? std::strerror(error.system_errno) : error.what;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/work_limit.h"
+
 namespace jitscope {
 namespace {
 
@@ -19,12 +21,18 @@ std::vector<std::byte> unpack(std::span<const uint8_t> packed) {
   stream.next_in = packed.data();
   stream.avail_in = packed.size();
   lzma_ret state = LZMA_OK;
-  while (state == LZMA_OK && result.size() < most_bytes) {
+  while (state == LZMA_OK && result.size() < most_bytes && !WorkLimit::over()) {
     const size_t before = result.size();
     result.resize(std::min(most_bytes, std::max(size_t{1} << 16, before * 2)));
     stream.next_out = reinterpret_cast<uint8_t*>(result.data()) + before;
     stream.avail_out = result.size() - before;
-    while (state == LZMA_OK && stream.avail_out != 0) state = lzma_code(&stream, LZMA_FINISH);
+    while (state == LZMA_OK && stream.avail_out != 0 && !WorkLimit::over()) {
+      // A piece at a time: all of it may be minutes of work.
+      const size_t rest = stream.avail_out - std::min(stream.avail_out, size_t{1} << 22);
+      stream.avail_out -= rest;
+      state = lzma_code(&stream, LZMA_FINISH);
+      stream.avail_out += rest;
+    }
     result.resize(result.size() - stream.avail_out);
   }
   lzma_end(&stream);

@@ -1,13 +1,13 @@
 #include "symbolize/stack_namer.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "base/byte_cursor.h"
+#include "base/open_file.h"
 #include "symbolize/demangle.h"
 
 namespace jitscope {
@@ -85,6 +85,19 @@ bool StackNamer::after_call(uint64_t address) {
   return call;
 }
 
+// The file as the target sees it, when it still has its name there; else through the mapping
+// itself.
+std::unique_ptr<ElfImage> StackNamer::open_image(const Mapping& mapping) const {
+  ElfImageOptions options;
+  options.root = root_of(process_.pid());
+  const auto there = open_regular_file(mapping.path, options.root);
+  const bool same = there && there->status.st_ino == mapping.inode;
+  if (!same) options.root.clear();
+  auto opened =
+      ElfImage::open(same ? mapping.path : mapping.map_files_path(process_.pid()), {}, options);
+  return opened ? std::move(*opened) : nullptr;
+}
+
 StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
   StackFrame frame{address, {}, file_name(mapping.path), {}, false};
   if (!mapping.file_backed()) {
@@ -95,17 +108,16 @@ StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
     return frame;
   }
   // By inode too: a library and its successor after an upgrade have the same path.
+  if (budget_.spent()) {
+    frame.reason = "reading files for their names took too long";
+    return frame;
+  }
   const auto [place, added] = files_.try_emplace(fmt::format(
       "{}:{}:{}:{}", mapping.dev_major, mapping.dev_minor, mapping.inode, mapping.path));
   auto& image = place->second;
   if (added) {
-    std::string path = process_.path_in_root(mapping.path);
-    struct stat info = {};
-    if (::stat(path.c_str(), &info) != 0 || info.st_ino != mapping.inode) {
-      path = mapping.map_files_path(process_.pid());
-    }
-    auto opened = ElfImage::open(path, {});
-    if (opened) image = std::move(*opened);
+    const WorkBudget::Piece piece(budget_);
+    image = open_image(mapping);
   }
   const uint64_t offset = address - 1 - mapping.start + mapping.offset;
   const auto in_file = image != nullptr ? image->address_of_offset(offset) : std::nullopt;
@@ -115,7 +127,9 @@ StackFrame StackNamer::name_in_file(uint64_t address, const Mapping& mapping) {
   }
   const auto hit = image->symbol_at(*in_file);
   if (hit) frame.name = demangle(hit->raw);
-  if (frame.name.empty()) frame.reason = "no symbol";
+  if (frame.name.empty()) {
+    frame.reason = image->left_out().empty() ? "no symbol" : "no symbol; " + image->left_out();
+  }
   return frame;
 }
 

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/work_limit.h"
 #include "code/code_body.h"
 #include "process/process.h"
 #include "runtimes/code_source.h"
@@ -53,6 +54,7 @@ class StackNamer {
   [[nodiscard]] const CodeBody* body_at(uint64_t address) const;
   [[nodiscard]] bool after_call(uint64_t address);
   StackFrame name_frame(uint64_t address, const CodeBody* body);
+  [[nodiscard]] std::unique_ptr<ElfImage> open_image(const Mapping& mapping) const;
   StackFrame name_in_file(uint64_t address, const Mapping& mapping);
   const Mapping* executable_mapping(uint64_t address);
 
@@ -62,6 +64,7 @@ class StackNamer {
   // By device, inode, path; nullptr: no ELF file.
   std::map<std::string, std::unique_ptr<ElfImage>> files_;
   std::unordered_map<uint64_t, bool> call_sites_;
+  WorkBudget budget_{std::chrono::minutes(1), std::chrono::seconds(10)};  // of reading files
 };
 
 }  // namespace jitscope

@@ -32,6 +32,7 @@ class SymbolTable {
   // After the last add(): sorts, ends and covers. No add() after it.
   void finish();
 
+  [[nodiscard]] bool cut() const { return cut_; }            // not all that there were are kept
   [[nodiscard]] bool has_code() const { return has_code_; }  // functions, not only stubs
   [[nodiscard]] std::optional<SymbolHit> at(uint64_t address);
   // Narrows [low, high] around the address to where at() has the same answer.
@@ -95,6 +96,7 @@ class SymbolTable {
   };
   std::deque<Pool> pools_;
   bool has_code_ = false;
+  bool cut_ = false;
   std::vector<Symbol> symbols_;
   std::vector<Group> groups_;
   std::vector<Piece> pieces_;

@@ -4,10 +4,14 @@
 #include <limits>
 
 #include "base/byte_cursor.h"
+#include "base/work_limit.h"
 #include "symbolize/symbol_table.h"
 
 namespace jitscope {
 namespace {
+
+// Browsers have some 5 million. A symbol costs 100 bytes while the table is made.
+constexpr size_t most_symbols = size_t{16} << 20;
 
 // $a, $d, $t, $x of ARM: what the bytes are, not whose.
 bool marks_bytes(const ElfFile& file, const char* name) {
@@ -115,7 +119,9 @@ void SymbolTable::add(const ElfFile& file, const ElfFile::Section& section) {
   const bool plain = gelf_getclass(file.elf()) == ELFCLASS64 && data->d_type == ELF_T_SYM &&
                      section.header.sh_entsize == sizeof(GElf_Sym);
   symbols_.reserve(symbols_.size() + count / 2);
-  for (size_t i = 0; i < count; ++i) {
+  WorkMeter work(1U << 16U);
+  for (size_t i = 0; i < count && !cut_; ++i) {
+    cut_ = symbols_.size() >= most_symbols || work.over();
     GElf_Sym symbol;
     if (plain) {
       std::memcpy(&symbol, static_cast<const GElf_Sym*>(data->d_buf) + i, sizeof(symbol));

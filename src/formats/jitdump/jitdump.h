@@ -149,6 +149,8 @@ class Reader {
 // The kind of damage after which what the dump would still tell is not known.
 inline constexpr std::string_view kRestNotRead =
     "jitdump record of an impossible size: the rest is not read";
+inline constexpr std::string_view kRestTookTooLong =
+    "jitdump that took too long to read: the rest is not read";
 inline constexpr uint64_t kLargestRecord = 256U << 20U;
 inline constexpr size_t kMostPending = 64;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/byte_cursor.h"
+#include "base/work_limit.h"
 #include "formats/jitdump/code_scopes.h"
 #include "formats/jitdump/input_window.h"
 #include "formats/jitdump/jitdump.h"
@@ -334,7 +335,11 @@ const Diagnostics& Reader::diagnostics() const {
 
 Status Reader::read(Handler& handler) {
   State& state = *state_;
-  for (;;) {
+  for (WorkMeter work(1024);;) {
+    if (work.over()) {
+      state.note(kRestTookTooLong);
+      return {};
+    }
     JITSCOPE_ASSIGN(const auto bytes, state.window.peek(kPrefixSize));
     if (bytes.empty()) return {};
     if (bytes.size() < kPrefixSize) {

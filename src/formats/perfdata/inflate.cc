@@ -13,7 +13,7 @@ struct Inflater::Stream {
   ZSTD_inBuffer input{nullptr, 0, 0};
 };
 
-Inflater::Inflater() : stream_(std::make_unique<Stream>()) {}
+Inflater::Inflater(uint64_t free) : stream_(std::make_unique<Stream>()), free_(free) {}
 Inflater::~Inflater() = default;
 
 void Inflater::feed(std::span<const std::byte> compressed) {
@@ -21,11 +21,19 @@ void Inflater::feed(std::span<const std::byte> compressed) {
     stream_->context.reset(ZSTD_createDStream());
     broken_ = broken_ || stream_->context == nullptr;
   }
+  fed_ += compressed.size();
   stream_->input = {compressed.data(), compressed.size(), 0};
 }
 
 size_t Inflater::unpack(std::span<std::byte> out) {
   if (broken_) return 0;
+  const size_t got = decompress(out);
+  unpacked_ += got;
+  if (unpacked_ > free_ && (unpacked_ - free_) / kMostGrowth > fed_) broken_ = excessive_ = true;
+  return got;
+}
+
+size_t Inflater::decompress(std::span<std::byte> out) {
   ZSTD_outBuffer output{out.data(), out.size(), 0};
   for (;;) {
     const size_t consumed = stream_->input.pos;

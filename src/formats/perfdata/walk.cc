@@ -193,7 +193,10 @@ Status Walk::unpack(const RawRecord& raw) {
     if (!whole) inflater_.give_up();
   }
   if (inflater_.broken()) {
-    diagnostics_->note("compressed record that cannot be read",
+    diagnostics_->note(inflater_.excessive()
+                           ? "compressed record that unpacks to more than is sensible: the rest "
+                             "of them is not read"
+                           : "compressed record that cannot be read",
                        fmt::format("at {:#x}", raw.chunk->offset_of(raw.position)));
   }
   return {};

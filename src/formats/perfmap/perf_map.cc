@@ -10,6 +10,10 @@
 
 namespace jitscope {
 void PerfMapParser::damaged(std::string_view kind, std::string_view line) {
+  if (diagnostics_->count(kind) != 0) {  // the example is of the first one
+    diagnostics_->note(kind);
+    return;
+  }
   diagnostics_->note(kind, fmt::format("{}:{}: {}", where_, number_, shown_perf_map_line(line)));
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/work_limit.h"
 namespace jitscope {
 namespace {
 
@@ -76,22 +77,24 @@ Status PerfMapOverlaps::find(const PerfMapTable& table) {
   for (const Run& run : runs) {
     clusters_.push_back({table.address(run.first), run.high, segments_.size()});
     const size_t count = run.last - run.first;
-    sweep(table, run.first, run.last, std::span(names).subspan(name, count));
+    JITSCOPE_TRY(sweep(table, run.first, run.last, std::span(names).subspan(name, count)));
     name += count;
   }
   segments_.push_back({UINT64_MAX, lines_.size(), 0});
   return {};
 }
 
-void PerfMapOverlaps::sweep(const PerfMapTable& table, Position first, Position last,
-                            std::span<const uint64_t> names) {
+Status PerfMapOverlaps::sweep(const PerfMapTable& table, Position first, Position last,
+                              std::span<const uint64_t> names) {
   std::vector<Position> by_end(last - first);
   std::iota(by_end.begin(), by_end.end(), first);
   std::ranges::sort(by_end, {}, [&](Position at) { return table.end(at); });
   Holding holding;
   Position start = first;
   size_t end = 0;
+  WorkMeter work;
   while (end < by_end.size()) {
+    if (work.over()) return fail(took_too_long(table.where()));
     const uint64_t next_end = table.end(by_end[end]);
     const uint64_t here = start < last ? std::min(table.address(start), next_end) : next_end;
     for (; end < by_end.size() && table.end(by_end[end]) == here; ++end) {
@@ -108,6 +111,7 @@ void PerfMapOverlaps::sweep(const PerfMapTable& table, Position first, Position 
       if (++kept == PerfMapIndex::kMostCandidates) break;
     }
   }
+  return {};
 }
 
 std::optional<PerfMapOverlaps::Holders> PerfMapOverlaps::at(uint64_t address) const {

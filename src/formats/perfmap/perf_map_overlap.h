@@ -42,8 +42,8 @@ class PerfMapOverlaps {
     uint32_t names = 0;
   };
   // The lines at positions [first, last), all of one cluster; `names` are their hashes or ids.
-  void sweep(const PerfMapTable& table, PerfMapTable::Position first, PerfMapTable::Position last,
-             std::span<const uint64_t> names);
+  Status sweep(const PerfMapTable& table, PerfMapTable::Position first, PerfMapTable::Position last,
+               std::span<const uint64_t> names);
 
   std::vector<Cluster> clusters_;
   std::vector<Segment> segments_;  // one more at the end

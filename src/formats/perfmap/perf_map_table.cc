@@ -9,11 +9,14 @@
 #include <tuple>
 
 #include "base/text_hash.h"
+#include "base/work_limit.h"
 
 namespace jitscope {
 namespace {
 
 constexpr size_t kBlock = 1U << 20U;
+// 640 MB of memory. Real ones have some 5 million lines.
+constexpr size_t kMostRows = size_t{32} << 20U;
 
 // The source in blocks, with what was left of the last one in front.
 class Blocks {
@@ -50,6 +53,11 @@ class Blocks {
 };
 
 }  // namespace
+
+Error took_too_long(std::string where) {
+  return {ErrorKind::not_possible, "perf map not used: reading it took too long", std::move(where),
+          "name what it is needed for with a smaller one: --perf-map PID=FILE", 0};
+}
 
 uint64_t PerfMapTable::size_of(Position at) const {
   const Row& row = rows_[at];
@@ -88,7 +96,7 @@ void PerfMapTable::make_room(size_t bytes_read) {
 
 // False when the table is full.
 bool PerfMapTable::take(uint64_t offset, const PerfMapFields& fields) {
-  if (offset > kMostOffset || lines_ > UINT32_MAX) return false;
+  if (offset > kMostOffset || lines_ > UINT32_MAX || rows_.size() >= kMostRows) return false;
   const auto number = static_cast<uint32_t>(lines_);
   Row row{};
   row.address_low = static_cast<uint32_t>(fields.address);
@@ -111,6 +119,10 @@ Status PerfMapTable::scan(Diagnostics& diagnostics, const PerfMapIndexOptions& o
     return fail(ErrorKind::usage, "a perf map cannot be read from a pipe", source_->where());
   }
   const auto damaged = [&](PerfMapFault fault, std::string_view line) {
+    if (diagnostics.count(to_string(fault)) != 0) {  // the example is of the first one
+      diagnostics.note(to_string(fault));
+      return;
+    }
     diagnostics.note(to_string(fault),
                      fmt::format("{}:{}: {}", source_->where(), lines_, shown_perf_map_line(line)));
   };
@@ -118,6 +130,7 @@ Status PerfMapTable::scan(Diagnostics& diagnostics, const PerfMapIndexOptions& o
   size_t left = 0;
   bool skipping = false;  // inside a line that is too long
   for (;;) {
+    if (WorkLimit::over()) return fail(took_too_long(source_->where()));
     JITSCOPE_ASSIGN(const std::string_view text, blocks.next(left));
     size_t at = 0;
     while (at < text.size()) {
@@ -206,7 +219,9 @@ Result<std::vector<uint64_t>> PerfMapTable::name_hashes(
   std::vector<uint64_t> hashes(positions.size());
   Blocks blocks(*source_);
   std::string_view text;
+  WorkMeter work;
   for (const uint32_t i : order) {
+    if (work.over()) return fail(took_too_long(source_->where()));
     const uint64_t wanted = offset(positions[i]);
     std::string_view line;
     const auto in_text = [&] {

@@ -17,8 +17,12 @@
 
 namespace jitscope {
 
+// A map whose end was not reached would give the names of lines that later ones take back.
+[[nodiscard]] Error took_too_long(std::string where);
+
 class PerfMapTable {
  public:
+  [[nodiscard]] std::string where() const { return source_->where(); }
   // Positions in the order of addresses, lines of equal address in the order of the file.
   using Position = uint32_t;
 

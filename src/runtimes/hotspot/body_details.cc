@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/work_limit.h"
 #include "runtimes/hotspot/batch.h"
 
 namespace jitscope::hotspot {
@@ -76,7 +77,7 @@ std::vector<std::shared_ptr<const CodeScopes>> BodyDetails::read(
   }
   read_headers(reading, fresh);
   uint64_t total = 0;
-  for (size_t first = 0; first < fresh.size();) {
+  for (size_t first = 0; first < fresh.size() && !WorkLimit::over();) {
     uint64_t bytes = 0;
     size_t last = first;
     for (; last < fresh.size(); ++last) {
@@ -91,6 +92,9 @@ std::vector<std::shared_ptr<const CodeScopes>> BodyDetails::read(
     }
     read_group(reading, std::span(fresh).subspan(first, last - first));
     first = last;
+    if (first < fresh.size() && WorkLimit::over()) {
+      diagnostics.note(kTooMuch, {}, fresh.size() - first);
+    }
   }
   return std::move(reading.answers);
 }

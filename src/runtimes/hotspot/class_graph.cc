@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/byte_cursor.h"
+#include "base/work_limit.h"
 #include "runtimes/hotspot/batch.h"
 
 namespace jitscope::hotspot {
@@ -16,7 +17,7 @@ namespace {
 // Far above real programs, low enough to end on a hostile or torn list.
 constexpr size_t kMaxLoaders = 1'000'000;
 constexpr size_t kMaxKlasses = 2'000'000;
-constexpr size_t kMaxMethods = 20'000'000;
+constexpr size_t kMaxMethods = 2'000'000;
 constexpr uint64_t kMaxMethodsOfClass = 65'535;  // JVMS 4.1, methods_count
 constexpr int64_t kMaxBuckets = 1 << 20;         // 1,009 by default (PredictedLoadedClassCount)
 constexpr uint64_t kSharedEntry = 1;             // hashtable.hpp: BasicHashtableEntry::is_shared
@@ -29,7 +30,7 @@ constexpr size_t kStructsAtOnce = 8192;
 template <typename Visit>
 void each_struct(MemoryReader& memory, std::span<const uint64_t> addresses, uint32_t bytes,
                  Diagnostics& diagnostics, Visit&& visit) {
-  for (size_t first = 0; first < addresses.size(); first += kStructsAtOnce) {
+  for (size_t first = 0; first < addresses.size() && !WorkLimit::over(); first += kStructsAtOnce) {
     const auto some = addresses.subspan(first, std::min(kStructsAtOnce, addresses.size() - first));
     StructBatch batch(bytes);
     for (const uint64_t address : some) batch.add(address);
@@ -51,7 +52,7 @@ template <typename Step>
 void walk_chains(MemoryReader& memory, std::vector<uint64_t> chains, uint32_t bytes,
                  Diagnostics& diagnostics, Step&& step) {
   std::unordered_set<uint64_t> seen;
-  while (!chains.empty() && seen.size() < kMaxKlasses) {
+  while (!chains.empty() && seen.size() < kMaxKlasses && !WorkLimit::over()) {
     std::erase_if(chains, [&](uint64_t address) { return !seen.insert(address).second; });
     std::vector<uint64_t> next;
     each_struct(memory, chains, bytes, diagnostics, [&](uint64_t address, StructView& view) {
@@ -170,7 +171,8 @@ Result<std::vector<uint64_t>> ClassGraph::first_klasses(MemoryReader& memory,
   JITSCOPE_ASSIGN(uint64_t loader, read_u64(memory, head_address_));
   std::unordered_set<uint64_t> seen;
   std::vector<std::byte> bytes(std::max(loader_next_.end(), loader_klasses_.end()));
-  while (loader != 0 && seen.size() < kMaxLoaders && seen.insert(loader).second) {
+  WorkMeter work(256);
+  while (loader != 0 && seen.size() < kMaxLoaders && seen.insert(loader).second && !work.over()) {
     if (!memory.read(loader, bytes)) {
       diagnostics.note("class loader unloaded while being read", fmt::format("{:#x}", loader));
       break;

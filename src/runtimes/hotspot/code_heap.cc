@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/byte_cursor.h"
+#include "base/work_limit.h"
 #include "runtimes/hotspot/batch.h"
 
 namespace jitscope::hotspot {
@@ -16,7 +17,6 @@ constexpr uint64_t kMaxHeapBytes = 1ULL << 32U;  // ReservedCodeCacheSize is at 
 constexpr uint8_t kFreeSentinel = 0xff;
 constexpr size_t kMapChunk = 1U << 20U;
 constexpr size_t kBlocksAtOnce = 8192;
-constexpr uint64_t kMaxBlocks = 2'000'000;  // bounds time on a hostile segment map
 
 constexpr std::string_view kTornBlock = "code heap block changed while being read";
 
@@ -111,7 +111,8 @@ Result<std::vector<CodeHeapRange>> CodeHeaps::heaps(MemoryReader& memory) const 
 
 uint64_t CodeHeaps::walk(MemoryReader& memory, const CodeHeapRange& heap, uint32_t header_bytes,
                          Diagnostics& diagnostics,
-                         const std::function<void(const HeapBlock&)>& visit) const {
+                         const std::function<void(const HeapBlock&)>& visit,
+                         uint64_t most_blocks) const {
   const uint64_t segments =
       std::min((heap.high - heap.low) >> heap.log2_segment, heap.map_high - heap.map_low);
   // 1. Block starts, and where each ends according to the map: at the next start, or at the first
@@ -128,7 +129,7 @@ uint64_t CodeHeaps::walk(MemoryReader& memory, const CodeHeapRange& heap, uint32
     if (open) starts.back().end = static_cast<uint32_t>(segment);
     open = false;
   };
-  for (uint64_t at = 0; at < segments; at += kMapChunk) {
+  for (uint64_t at = 0; at < segments && !WorkLimit::over(); at += kMapChunk) {
     chunk.resize(std::min<uint64_t>(kMapChunk, segments - at));
     if (!memory.read(heap.map_low + at, chunk)) {
       diagnostics.note("code heap segment map not readable",
@@ -141,7 +142,7 @@ uint64_t CodeHeaps::walk(MemoryReader& memory, const CodeHeapRange& heap, uint32
       if (value != 0 && value != kFreeSentinel) continue;
       close_at(at + i);
       if (value == kFreeSentinel) continue;
-      if (starts.size() >= kMaxBlocks) {
+      if (starts.size() >= most_blocks) {
         diagnostics.note("code heap has more blocks than are read");
         at = segments;
         break;
@@ -154,7 +155,7 @@ uint64_t CodeHeaps::walk(MemoryReader& memory, const CodeHeapRange& heap, uint32
 
   // 2. The headers.
   std::vector<ByteRange> ranges;
-  for (size_t first = 0; first < starts.size(); first += kBlocksAtOnce) {
+  for (size_t first = 0; first < starts.size() && !WorkLimit::over(); first += kBlocksAtOnce) {
     const size_t count = std::min(kBlocksAtOnce, starts.size() - first);
     ranges.clear();
     for (size_t i = first; i < first + count; ++i) {

@@ -41,6 +41,9 @@ struct HeapBlock {
 
 class CodeHeaps {
  public:
+  // In all heaps together; real JVMs have some 100,000. Each costs a kilobyte in a snapshot.
+  static constexpr uint64_t kMostBlocks = 500'000;
+
   static Result<CodeHeaps> open(const VmStructs& structs);
 
   // The heaps as they are now. not_possible with "try again" while the JVM has none yet.
@@ -48,7 +51,8 @@ class CodeHeaps {
   // Calls `visit` for every used block; `header_bytes` of each blob are read. Returns the number of
   // blocks that were torn (freed, split or allocated while being read).
   uint64_t walk(MemoryReader& memory, const CodeHeapRange& heap, uint32_t header_bytes,
-                Diagnostics& diagnostics, const std::function<void(const HeapBlock&)>& visit) const;
+                Diagnostics& diagnostics, const std::function<void(const HeapBlock&)>& visit,
+                uint64_t most_blocks = kMostBlocks) const;
   // Whether the block at `address` is in use, out of a header read anew.
   [[nodiscard]] uint32_t block_header_bytes() const { return block_size_; }
   [[nodiscard]] bool used(std::span<const std::byte> block_header) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/byte_cursor.h"
+#include "base/work_limit.h"
 #include "runtimes/hotspot/batch.h"
 #include "runtimes/hotspot/vm_flags.h"
 
@@ -15,6 +16,8 @@ namespace {
 constexpr uint32_t kStubNameBytes = 64;
 constexpr uint64_t kEntryBytes = 8;
 // From how many nmethods on a self-check says something.
+// Of those that are kept from one look to the next.
+constexpr uint64_t kMaxNameBytes = 256U << 20U;
 constexpr size_t kEnoughToJudge = 16;
 
 constexpr std::string_view kTornHeader = "nmethod changed while being read";
@@ -59,6 +62,15 @@ Tier tier_of(const NmethodHeader& header, const MethodInfo& info) {
   }
 }
 
+Error took_too_long() {
+  return {ErrorKind::not_possible,
+          "reading what this JVM tells of itself took too long",
+          {},
+          "a JVM that is what it says is read within a second: its perf map can be used (jcmd PID "
+          "Compiler.perfmap)",
+          0};
+}
+
 bool same(const NmethodHeader& a, const NmethodHeader& b) {
   return a.method == b.method && a.compile_id == b.compile_id && b.state != NmethodState::dead;
 }
@@ -100,8 +112,10 @@ Status HotspotReader::read_blocks(MemoryReader& memory, Diagnostics& diagnostics
   };
   std::vector<Undecided> blobs;
   for (const CodeHeapRange& range : ranges) {
+    if (blobs.size() >= CodeHeaps::kMostBlocks) break;
     torn += heaps_.walk(
-        memory, range, layout_.header_bytes(), diagnostics, [&](const HeapBlock& block) {
+        memory, range, layout_.header_bytes(), diagnostics,
+        [&](const HeapBlock& block) {
           const auto blob = layout_.decode_blob(block.blob, block.end, block.header);
           if (!blob) {
             ++torn;
@@ -113,7 +127,8 @@ Status HotspotReader::read_blocks(MemoryReader& memory, Diagnostics& diagnostics
           if (blob->is_nmethod.value_or(true))
             entry.header = layout_.decode_nmethod(*blob, block.header);
           blobs.push_back(std::move(entry));
-        });
+        },
+        CodeHeaps::kMostBlocks - blobs.size());
   }
 
   // Blob names: what the stubs are called, and on JVMs without CodeBlob::_kind what an nmethod is.
@@ -174,8 +189,16 @@ void HotspotReader::read_names(MemoryReader& memory, Diagnostics& diagnostics,
     }
   }
   std::erase_if(known_, [](const auto& entry) { return !entry.second.seen; });
+  uint64_t name_bytes = 0;
+  for (const auto& [address, known] : known_) name_bytes += known.info.name->raw.size();
+  if (name_bytes > kMaxNameBytes) {
+    diagnostics.note("names of methods that are too many and too long to be kept", {},
+                     methods.size());
+    methods.clear();
+  }
 
   auto infos = names_.read(memory, methods);
+  infos.resize(fresh.size());
   // Only a body that is still the same one now has kept its Method alive all the while.
   std::vector<bool> unchanged(fresh.size());
   std::vector<ByteRange> reads;
@@ -303,7 +326,10 @@ Result<Snapshot> HotspotReader::read(MemoryReader& memory, Diagnostics& diagnost
   std::vector<Nmethod> nmethods;
   std::vector<Stub> stubs;
   JITSCOPE_TRY(read_blocks(memory, diagnostics, nmethods, stubs, snapshot.torn));
+  // What is missing because there was no time for it must not look as if it were gone.
+  if (WorkLimit::over()) return fail(took_too_long());
   read_names(memory, diagnostics, nmethods, snapshot.torn);
+  if (WorkLimit::over()) return fail(took_too_long());
   if (!only_places_ || !entries_checked_) {
     read_entry_bytes(memory, nmethods);
     JITSCOPE_TRY(check_entries(nmethods));
@@ -347,6 +373,7 @@ Result<std::vector<std::shared_ptr<const MethodName>>> HotspotReader::loaded_met
     methods.insert(methods.end(), entry.methods.begin(), entry.methods.end());
   }
   const auto infos = names_.read(memory, methods);
+  if (WorkLimit::over()) return fail(took_too_long());
   // A class that was unloaded or redefined meanwhile may have given the names of another.
   const std::vector<bool> unchanged = classes_->unchanged(memory, classes);
   size_t at = 0;

@@ -2,10 +2,13 @@
 #include "runtimes/hotspot/hotspot_source.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "base/open_file.h"
+#include "base/work_limit.h"
 #include "runtimes/hotspot/hotspot_reader.h"
 #include "runtimes/hotspot/libjvm_file.h"
 #include "runtimes/hotspot/vm_flags.h"
@@ -13,6 +16,9 @@
 
 namespace jitscope {
 namespace {
+
+// A JVM with 100,000 compiled methods is read in half a second; one that lies may go on for ever.
+constexpr std::chrono::seconds kLongestRead{5};
 
 using hotspot::HotspotReader;
 using hotspot::LibjvmFile;
@@ -25,13 +31,17 @@ SymbolLookup lookup_in(const LibjvmFile& file, uint64_t base) {
 
 // Where the library may be opened, best first: by its path in the target's root, or, for one that
 // was deleted, replaced or lies in a mount namespace out of reach, through the mapping itself.
-std::vector<std::string> places_of(const Process& process, const std::string& path, uint64_t base) {
-  std::vector<std::string> places{process.path_in_root(path)};
+struct Place {
+  std::string root;
+  std::string path;
+};
+std::vector<Place> places_of(const Process& process, const std::string& path, uint64_t base) {
+  std::vector<Place> places{{root_of(process.pid()), path}};
   if (const auto maps = process.maps()) {
     const Mapping* mapping = find_mapping(*maps, base);
     if (mapping != nullptr && mapping->file_backed()) {
       places.insert(mapping->deleted ? places.begin() : places.end(),
-                    mapping->map_files_path(process.pid()));
+                    Place{"", mapping->map_files_path(process.pid())});
     }
   }
   return places;
@@ -42,8 +52,9 @@ template <typename Use>
 auto with_libjvm(const Process& process, const std::string& path, uint64_t base, Use&& use)
     -> decltype(use(std::declval<LibjvmFile&>())) {
   std::optional<Error> first_error;
-  for (const std::string& place : places_of(process, path, base)) {
-    auto file = LibjvmFile::open(place);
+  for (const Place& place : places_of(process, path, base)) {
+    auto file = LibjvmFile::open(place.path, place.root);
+    if (file) file->path = place.root + place.path;
     if (!file) {
       if (!first_error) first_error = std::move(file.error());
       continue;
@@ -57,12 +68,22 @@ auto with_libjvm(const Process& process, const std::string& path, uint64_t base,
   return fail(std::move(*first_error));
 }
 
+// The file's name as others may open it; "" where it would lead them to another file (a link to an
+// absolute path in the target's root does).
+std::string name_for_others(const LibjvmFile& file) {
+  struct stat found{};
+  const bool same = ::stat(file.path.c_str(), &found) == 0 && found.st_dev == file.status.st_dev &&
+                    found.st_ino == file.status.st_ino;
+  return same ? file.path : std::string();
+}
+
 class HotspotSource : public CodeSource {
  public:
   HotspotSource(const Process& process, HotspotReader reader, std::string probe_file)
       : process_(process), reader_(std::move(reader)), probe_file_(std::move(probe_file)) {}
 
   Result<Snapshot> read() override {
+    const WorkLimit limit{kLongestRead};
     auto snapshot = reader_.read(process_.memory(), diagnostics_);
     // A process that exited or called exec in between gave half of its bodies, or none.
     JITSCOPE_TRY(process_.check_same());
@@ -70,11 +91,13 @@ class HotspotSource : public CodeSource {
   }
 
   Result<std::vector<std::shared_ptr<const MethodName>>> loaded_methods() override {
+    const WorkLimit limit{kLongestRead};
     auto methods = reader_.loaded_methods(process_.memory(), diagnostics_);
     JITSCOPE_TRY(process_.check_same());
     return methods;
   }
   Result<std::vector<BodyDetail>> details(std::span<const CodeBody* const> bodies) override {
+    const WorkLimit limit{kLongestRead};
     auto details = reader_.details(process_.memory(), diagnostics_, bodies);
     JITSCOPE_TRY(process_.check_same());
     return details;
@@ -111,8 +134,8 @@ Result<std::unique_ptr<CodeSource>> open_hotspot_source(const Process& process,
         JITSCOPE_ASSIGN(
             HotspotReader reader,
             HotspotReader::open(process.memory(), lookup_in(file, libjvm_base), convention));
-        return std::make_unique<HotspotSource>(process, std::move(reader),
-                                               file.load_probes ? file.path : std::string{});
+        return std::make_unique<HotspotSource>(
+            process, std::move(reader), file.load_probes ? name_for_others(file) : std::string{});
       });
 }
 

@@ -2,17 +2,15 @@
 #include "runtimes/hotspot/libjvm_file.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <memory>
 #include <span>
 
-#include "base/unique_fd.h"
+#include "base/open_file.h"
 #include "formats/elf/stap_notes.h"
 
 namespace jitscope::hotspot {
@@ -20,6 +18,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "gHotSpotVM";
 constexpr uint64_t kPageMask = 4095;
+// One with its debug information has some 500 MB; its largest table of symbols some 5.
+constexpr uint64_t kMostFileBytes = uint64_t{2} << 30U;
+constexpr uint64_t kMostTableBytes = uint64_t{256} << 20U;
 
 struct ElfCloser {
   void operator()(Elf* elf) const { elf_end(elf); }
@@ -60,15 +61,13 @@ bool has_load_probes(std::span<const std::byte> notes) {
 
 }  // namespace
 
-Result<LibjvmFile> LibjvmFile::open(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!fd) return fail(system_error("cannot open libjvm", path));
-  struct stat status{};
-  if (fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return fail(ErrorKind::not_possible, "libjvm is no regular file", path);
+Result<LibjvmFile> LibjvmFile::open(const std::string& path, const std::string& root) {
+  JITSCOPE_ASSIGN(const OpenedFile opened, open_regular_file(path, root));
+  if (const std::string why = why_too_large(opened.status, kMostFileBytes); !why.empty()) {
+    return fail(ErrorKind::damaged, "libjvm " + why, path);
   }
   elf_version(EV_CURRENT);
-  const ElfHandle elf(elf_begin(fd.get(), ELF_C_READ, nullptr));
+  const ElfHandle elf(elf_begin(opened.fd.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
   if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr) {
     return fail(ErrorKind::damaged, "libjvm is no ELF file", path);
@@ -78,6 +77,7 @@ Result<LibjvmFile> LibjvmFile::open(const std::string& path) {
   }
   LibjvmFile file;
   file.path = path;
+  file.status = opened.status;
   file.x86_64 = header.e_machine == EM_X86_64;
 
   size_t segments = 0;
@@ -102,7 +102,10 @@ Result<LibjvmFile> LibjvmFile::open(const std::string& path) {
     for (Elf_Scn* section = elf_nextscn(elf.get(), nullptr); section != nullptr;
          section = elf_nextscn(elf.get(), section)) {
       GElf_Shdr shdr;
-      if (gelf_getshdr(section, &shdr) == nullptr || shdr.sh_type != wanted) continue;
+      if (gelf_getshdr(section, &shdr) == nullptr || shdr.sh_type != wanted ||
+          shdr.sh_size > kMostTableBytes) {
+        continue;
+      }
       if (wanted != SHT_NOTE) {
         take_symbols(elf.get(), section, shdr, file);
         continue;

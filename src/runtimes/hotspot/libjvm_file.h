@@ -5,6 +5,8 @@
 // with libelf and never mapped (a file that shrinks would raise SIGBUS).
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,14 +18,16 @@
 namespace jitscope::hotspot {
 
 struct LibjvmFile {
-  std::string path;  // as opened from here
+  std::string path;         // inside the root
+  struct stat status = {};  // of the file that was read
   // gHotSpotVM* symbols, addresses as linked.
   std::unordered_map<std::string, uint64_t> symbols;
   uint64_t first_address = 0;  // of the lowest PT_LOAD, as linked, rounded down to a page
   bool x86_64 = false;
   bool load_probes = false;  // hotspot:compiled__method__load and __unload
 
-  static Result<LibjvmFile> open(const std::string& path);
+  // `path` inside `root`, "" = as seen from here.
+  static Result<LibjvmFile> open(const std::string& path, const std::string& root = {});
 
   // Address in a process that has the library's lowest mapping at `base`.
   [[nodiscard]] std::optional<uint64_t> address(std::string_view symbol, uint64_t base) const;

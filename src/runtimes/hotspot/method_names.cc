@@ -5,12 +5,16 @@
 
 #include <algorithm>
 
+#include "base/work_limit.h"
 #include "runtimes/hotspot/batch.h"
 #include "runtimes/hotspot/signature.h"
 
 namespace jitscope::hotspot {
 namespace {
 
+// Of one call: a method has some 100 bytes. Many methods may share one symbol of 64 KB.
+constexpr uint64_t kMaxNameBytes = 256U << 20U;
+constexpr size_t kMethodsAtOnce = 1U << 15U;
 constexpr uint64_t kSlotBytes = 8;  // a constant pool slot is an intptr_t
 
 bool is_method_handle_intrinsic(std::string_view holder, std::string_view method, uint16_t access) {
@@ -56,6 +60,21 @@ Result<MethodNames> MethodNames::open(const VmStructs& structs) {
 
 std::vector<std::optional<MethodInfo>> MethodNames::read(MemoryReader& memory,
                                                          std::span<const uint64_t> methods) const {
+  std::vector<std::optional<MethodInfo>> result;
+  result.reserve(methods.size());
+  uint64_t bytes = 0;
+  for (size_t first = 0; first < methods.size(); first += kMethodsAtOnce) {
+    const auto some = methods.subspan(first, std::min(kMethodsAtOnce, methods.size() - first));
+    if (bytes > kMaxNameBytes || WorkLimit::over()) break;
+    read_some(memory, some, bytes, result);
+  }
+  result.resize(methods.size());
+  return result;
+}
+
+void MethodNames::read_some(MemoryReader& memory, std::span<const uint64_t> methods,
+                            uint64_t& name_bytes,
+                            std::vector<std::optional<MethodInfo>>& all) const {
   std::vector<Chain> chains(methods.size());
 
   StructBatch method_batch(std::max(const_method_.end(), access_flags_.end()));
@@ -115,19 +134,20 @@ std::vector<std::optional<MethodInfo>> MethodNames::read(MemoryReader& memory,
   }
 
   symbols.read(memory);
-  std::vector<std::optional<MethodInfo>> result(methods.size());
   for (size_t i = 0; i < methods.size(); ++i) {
+    std::optional<MethodInfo>& result = all.emplace_back();
     const std::string* holder = symbols.get(chains[i].holder_name);
     const std::string* name = symbols.get(chains[i].name);
     const std::string* signature = symbols.get(chains[i].signature);
     if (holder == nullptr || name == nullptr || signature == nullptr) continue;
-    result[i] = make_method_info(*holder, *name, *signature, chains[i].access);
-    if (!result[i]) continue;
-    result[i]->holder = chains[i].holder;
-    result[i]->const_method = chains[i].const_method;
-    result[i]->pool = chains[i].pool;
+    name_bytes += holder->size() + name->size() + signature->size();
+    if (name_bytes > kMaxNameBytes) continue;
+    result = make_method_info(*holder, *name, *signature, chains[i].access);
+    if (!result) continue;
+    result->holder = chains[i].holder;
+    result->const_method = chains[i].const_method;
+    result->pool = chains[i].pool;
   }
-  return result;
 }
 
 std::optional<MethodInfo> make_method_info(std::string_view holder, std::string_view method,

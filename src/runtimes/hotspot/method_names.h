@@ -41,6 +41,9 @@ class MethodNames {
                                               std::span<const uint64_t> methods) const;
 
  private:
+  void read_some(MemoryReader& memory, std::span<const uint64_t> methods, uint64_t& name_bytes,
+                 std::vector<std::optional<MethodInfo>>& all) const;
+
   MethodNames() = default;
   FieldRef const_method_, access_flags_;               // Method
   FieldRef constants_, name_index_, signature_index_;  // ConstMethod

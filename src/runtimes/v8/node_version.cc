@@ -2,9 +2,7 @@
 // not mapped: a file that shrinks would raise SIGBUS) and only the parts that are asked for.
 #include "runtimes/v8/node_version.h"
 
-#include <fcntl.h>
 #include <gelf.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -15,13 +13,15 @@
 #include <type_traits>
 
 #include "base/byte_cursor.h"
-#include "base/unique_fd.h"
+#include "base/open_file.h"
 
 namespace jitscope {
 namespace {
 
 constexpr std::string_view kSymbol = "_ZN4node11per_process8metadataE";
 constexpr size_t kLongestVersion = 40;
+constexpr uint64_t kMostTableBytes = uint64_t{256} << 20U;
+constexpr uint64_t kMostElfBytes = uint64_t{2} << 30U;  // a browser with its debug information
 
 struct ElfEnd {
   void operator()(Elf* elf) const { elf_end(elf); }
@@ -55,18 +55,19 @@ std::optional<uint64_t> load_bias(Elf* elf, uint64_t base) {
   return std::nullopt;
 }
 
-std::optional<uint64_t> metadata_address(const std::string& path, uint64_t base) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info{};
-  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+std::optional<uint64_t> metadata_address(const std::string& root, const std::string& path,
+                                         uint64_t base) {
+  const auto file = open_regular_file(path, root);
+  if (!file || !why_too_large(file->status, kMostElfBytes).empty()) return std::nullopt;
   if (elf_version(EV_CURRENT) == EV_NONE) return std::nullopt;
-  const ElfPtr elf(elf_begin(fd.get(), ELF_C_READ, nullptr));
+  const ElfPtr elf(elf_begin(file->fd.get(), ELF_C_READ, nullptr));
   if (!elf || elf_kind(elf.get()) != ELF_K_ELF) return std::nullopt;
   const auto bias = load_bias(elf.get(), base);
   if (!bias) return std::nullopt;
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
     GElf_Shdr header{};
     if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM) continue;
+    if (header.sh_size > kMostTableBytes) continue;
     if (const auto value = find_in(elf.get(), section, header)) return *value + *bias;
   }
   return std::nullopt;
@@ -113,8 +114,9 @@ std::string read_version_string(MemoryReader& memory, uint64_t address) {
   return looks_like_version(text) ? text : std::string();
 }
 
-std::string node_version(const Process& process, const std::string& elf_path, uint64_t base) {
-  const auto address = metadata_address(elf_path, base);
+std::string node_version(const Process& process, const std::string& root,
+                         const std::string& elf_path, uint64_t base) {
+  const auto address = metadata_address(root, elf_path, base);
   return address ? read_version_string(process.memory(), *address) : std::string();
 }
 

@@ -280,6 +280,26 @@ TEST_F(FollowerTest, ADumpThatCannotBeMadeEndsTheFollowing) {
   EXPECT_THAT(report.processes[0].reason, ::testing::HasSubstr("cannot create"));
 }
 
+TEST_F(FollowerTest, AMapThatIsTooLargeForOneLookIsReadOn) {
+  {
+    std::ofstream file(map_);
+    for (int i = 0; i < 200'000; ++i) {
+      file << std::hex << address(0) << " 1 name of some length " << std::dec << i << '\n';
+    }
+  }
+  int asked = 0;
+  // Every look is broken off as soon as that is asked for.
+  Follower follower(options(), [&] { return ++asked > 0; });
+  follower.add(::getpid(), true);
+  ASSERT_TRUE(step_until(follower, [&] { return asked > 0; }));
+  EXPECT_GT(follower.step(), 0U);
+  const FollowReport report = follower.finish();
+  ASSERT_THAT(report.processes, SizeIs(1));
+  EXPECT_EQ(report.processes[0].bodies, 200'000U) << "what looks left, the last one read";
+  EXPECT_EQ(report.processes[0].unread_bytes, 0U);
+  EXPECT_EQ(report.processes[0].reason, "");
+}
+
 TEST_F(FollowerTest, AnEarlierRecordingIsKeptOnce) {
   const std::string path = folder_ + "/perf.data";
   for (int i = 0; i < 3; ++i) {

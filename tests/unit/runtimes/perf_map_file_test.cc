@@ -181,5 +181,24 @@ TEST_F(PerfMapFile, LargerThanOneChunk) {
   EXPECT_EQ(growth.lines.size(), 1U);
 }
 
+TEST_F(PerfMapFile, ALargeMapIsReadPieceByPiece) {
+  std::string text;
+  constexpr size_t lines = 300'000;
+  for (size_t i = 0; i < lines; ++i) text += "10 1 a name of some length\n";
+  ASSERT_GT(text.size(), 3 * PerfMapFollower::kMostAtOnce);
+  write(map_, text);
+  size_t seen = 0;
+  size_t pieces = 0;
+  for (bool more = true; more; ++pieces) {
+    const auto growth = grow();
+    seen += growth.lines.size();
+    more = growth.more;
+    EXPECT_LT(growth.lines.size(), lines / 2);
+    EXPECT_EQ(more, follower_.unread() != 0);
+  }
+  EXPECT_EQ(seen, lines);
+  EXPECT_GT(pieces, 3U);
+}
+
 }  // namespace
 }  // namespace jitscope

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/work_limit.h"
 #include "symbolize/elf_image.h"
 #include "tests/unit/symbolize/built_program.h"
 
@@ -150,6 +151,31 @@ TEST_F(BuiltImageTest, ALinkThatIsAFifoDoesNotStopUs) {
           "--add-gnu-debuglink=p.dbg p && rm p.dbg && mkfifo p.dbg"))
       << output_;
   EXPECT_FALSE((*open("p"))->has_symbols());
+}
+
+TEST_F(BuiltImageTest, ALinkToAFileThatIsAllHolesIsLeftAlone) {
+  ASSERT_TRUE(
+      run("objcopy --only-keep-debug p p.dbg && strip p && objcopy "
+          "--add-gnu-debuglink=p.dbg p"))
+      << output_;
+  if (!run("truncate -s 8T p.dbg")) GTEST_SKIP() << "no file of 8 TiB can be made here";
+  const auto image = open("p");  // its sum would take an hour
+  EXPECT_FALSE((*image)->has_symbols());
+  EXPECT_THAT((*image)->left_out(), testing::HasSubstr("p.dbg is 8.0 TiB large"));
+}
+
+TEST_F(BuiltImageTest, ALinkIsNotFollowedWhenTheTimeIsOver) {
+  ASSERT_TRUE(
+      run("objcopy --only-keep-debug p p.dbg && strip p && objcopy "
+          "--add-gnu-debuglink=p.dbg p"))
+      << output_;
+  {
+    const WorkLimit over{std::chrono::nanoseconds(0)};
+    const auto image = open("p");
+    EXPECT_FALSE((*image)->has_symbols());
+    EXPECT_THAT((*image)->left_out(), testing::HasSubstr("no time"));
+  }
+  EXPECT_EQ(name_at(open("p"), inner_), "app::inner") << "its own time only";
 }
 
 TEST_F(BuiltImageTest, MiniDebugInfo) {

@@ -136,6 +136,14 @@ class FakeJvm : public MemoryReader {
   [[nodiscard]] uint64_t code_of(uint64_t blob) const { return blob + kCodeOffset; }
   uint64_t heaps_static() const { return heaps_static_; }
 
+  // Lies. The list of a loader's classes, and that of the loaders, lead back to their beginning.
+  void close_lists() {
+    put(loader_ + field("ClassLoaderData::_next"), loader_);
+    if (last_klass_ != 0) put(last_klass_ + field("Klass::_next_link"), last_klass_);
+  }
+  // Every segment of the heap begins a block, each of which is a copy of `blob`.
+  void fill_heap_with(uint64_t blob);
+
   size_t reads = 0;
   bool gone = false;
   std::string far_field;  // "Type::field" that build_tables() describes as 60,000 bytes out
@@ -281,6 +289,24 @@ inline uint64_t FakeJvm::new_blob(std::string_view name, uint8_t kind, uint64_t 
   }
   put(blob + field("CodeBlob::_data_offset"), static_cast<int32_t>(kCodeOffset + kCodeBytes));
   return blob;
+}
+
+inline void FakeJvm::fill_heap_with(uint64_t blob) {
+  std::vector<std::byte> one(kBlobSegments * kSegment);
+  std::memcpy(one.data(), at(block_of(blob), one.size()), one.size());
+  for (uint64_t first = 0; first + kBlobSegments <= kSegments; first += kBlobSegments) {
+    const uint64_t block = kHeap + first * kSegment;
+    std::memcpy(at(block, one.size()), one.data(), one.size());
+    for (uint64_t i = 0; i < kBlobSegments; ++i) {
+      put(kSegmentMap + first + i, static_cast<uint8_t>(i));
+    }
+    if (style_ == Style::pointers) {
+      const uint64_t moved = block + block_bytes();
+      put(moved + field("CodeBlob::_code_begin"), moved + kCodeOffset);
+      put(moved + field("CodeBlob::_code_end"), moved + kCodeOffset + kCodeBytes);
+      put(moved + field("nmethod::_verified_entry_point"), moved + kCodeOffset + kEntryOffset);
+    }
+  }
 }
 
 inline uint64_t FakeJvm::add_stub(const std::string& name, int32_t frame_words) {

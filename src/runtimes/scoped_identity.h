@@ -1,20 +1,11 @@
-// Opening paths inside another process's root directory so that symbolic links there cannot lead
-// out of it, and acting as another user for the length of a scope.
+// Acting as another user for the length of a scope.
 #pragma once
 
 #include <sys/types.h>
 
-#include <string>
-
 #include "base/result.h"
-#include "base/unique_fd.h"
 
 namespace jitscope {
-
-// `path` (absolute) inside the directory `root`, "" = this process's own root. openat2 with
-// RESOLVE_IN_ROOT (kernel 5.6); a plain open of root + path where that is missing. errno on
-// failure.
-[[nodiscard]] UniqueFd open_in_root(const std::string& root, const std::string& path, int flags);
 
 // The calling thread (it alone: raw system calls) has another effective user and group until the
 // end of the scope. Does nothing when it has them already. Capabilities are out of effect

@@ -1,14 +1,11 @@
-// openat2 and per-thread credentials; see in_root.h.
-#include "runtimes/in_root.h"
+// Per-thread credentials; see scoped_identity.h.
+#include "runtimes/scoped_identity.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 
 namespace jitscope {
@@ -25,18 +22,6 @@ bool set_effective_group(gid_t gid) {
 }
 
 }  // namespace
-
-UniqueFd open_in_root(const std::string& root, const std::string& path, int flags) {
-  if (root.empty()) return UniqueFd(::open(path.c_str(), flags | O_CLOEXEC));
-  const UniqueFd directory(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return {};
-  open_how how{};
-  how.flags = static_cast<uint64_t>(static_cast<unsigned>(flags | O_CLOEXEC));
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const long fd = ::syscall(SYS_openat2, directory.get(), path.c_str(), &how, sizeof how);
-  if (fd >= 0 || errno != ENOSYS) return UniqueFd(static_cast<int>(fd));
-  return UniqueFd(::open((root + path).c_str(), flags | O_CLOEXEC));
-}
 
 ScopedIdentity::ScopedIdentity(uid_t uid, gid_t gid)
     : old_uid_(::geteuid()), old_gid_(::getegid()), old_dumpable_(::prctl(PR_GET_DUMPABLE)) {
