@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/file_kind.h"
 #include "base/write_all.h"
 
 namespace jitscope {
@@ -46,7 +47,7 @@ Status check_output(const OutputPlace& place, Replace replace) {
   if (!S_ISREG(there.st_mode)) {
     return fail(
         ErrorKind::usage,
-        fmt::format("the output is there and no regular file but {}", kind_of_file(there.st_mode)),
+        fmt::format("the output is there and no regular file but {}", file_kind(there.st_mode)),
         place.path, "name another file: -o FILE");
   }
   if (replace == Replace::never) return fail(taken(place.path));

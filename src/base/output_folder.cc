@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/file_kind.h"
 #include "base/path.h"
 
 namespace jitscope {
@@ -44,7 +45,7 @@ Error why_not_opened(int parent, const std::string& name, const std::string& pat
   if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return error;
   if (S_ISDIR(status.st_mode)) return error;
   return Error{ErrorKind::usage,
-               fmt::format("a folder is wanted, and this is {}", kind_of_file(status.st_mode)),
+               fmt::format("a folder is wanted, and this is {}", file_kind(status.st_mode)),
                path, "name another one", 0};
 }
 
@@ -150,14 +151,6 @@ Result<UniqueFd> duplicate_folder(int folder) {
   UniqueFd copy(::fcntl(folder, F_DUPFD_CLOEXEC, 3));
   if (!copy) return fail(system_error("cannot open a folder twice"));
   return copy;
-}
-
-std::string_view kind_of_file(mode_t mode) {
-  if (S_ISLNK(mode)) return "a symbolic link";
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISSOCK(mode)) return "a socket";
-  return S_ISREG(mode) ? "a regular file" : "a device";
 }
 
 }  // namespace jitscope

@@ -59,7 +59,4 @@ Result<std::string> path_of_folder(int folder);
 // The same open folder once more.
 Result<UniqueFd> duplicate_folder(int folder);
 
-// What lies at a name that is no regular file: "a symbolic link".
-[[nodiscard]] std::string_view kind_of_file(mode_t mode);
-
 }  // namespace jitscope
