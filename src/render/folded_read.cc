@@ -162,7 +162,7 @@ struct FoldedParser::State {
   std::string last_text;  // the stack of the line before
   std::vector<Step> last_path;
   uint64_t line_number = 0;
-  size_t columns = 0;  // counts in each line; 0: no line yet
+  size_t columns = 0;                // counts in each line; 0: no line yet
   std::optional<uint64_t> odd_line;  // the first with fewer counts than those before it
   unsigned decimals = 0;             // of all counts kept so far
 

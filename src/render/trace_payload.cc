@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "base/printable.h"
 
 namespace jitscope {
@@ -13,10 +11,6 @@ namespace {
 using perfdata::TraceField;
 using perfdata::TraceNumbers;
 using perfdata::TraceValue;
-
-constexpr uint32_t kTracepoint = 2;  // PERF_TYPE_TRACEPOINT
-// A pipe describes its events before the first sample; one that goes on doing so is not followed.
-constexpr size_t kMostLoads = 16;
 
 std::string number_text(const TraceField& field, uint64_t value) {
   if (field.kind == TraceField::Kind::hexadecimal) return fmt::format("{:#x}", value);
@@ -52,33 +46,8 @@ void append_json_value(std::string& out, const TraceField& field, const TraceVal
 
 }  // namespace
 
-void TracePayloads::load() {
-  if (events_ == header_.events.size() && bytes_ == header_.tracing_data.size()) return;
-  if (loads_ == kMostLoads) return;
-  ++loads_;
-  events_ = header_.events.size();
-  bytes_ = header_.tracing_data.size();
-  std::set<uint64_t> wanted;
-  for (const perfdata::EventInfo& event : header_.events) {
-    if (event.type == kTracepoint) wanted.insert(event.config);
-  }
-  for (auto& format : perfdata::parse_tracing_data(header_.tracing_data, wanted)) {
-    const uint64_t id = format.id;
-    formats_.insert_or_assign(id, std::move(format));
-  }
-}
-
-const perfdata::TraceFormat* TracePayloads::format_of(const perfdata::Sample& sample) {
-  if (sample.raw.empty() || sample.event >= header_.events.size()) return nullptr;
-  const perfdata::EventInfo& event = header_.events[sample.event];
-  if (event.type != kTracepoint) return nullptr;
-  load();
-  const auto found = formats_.find(event.config);
-  return found == formats_.end() ? nullptr : &found->second;
-}
-
 bool TracePayloads::append_text(std::string& out, const perfdata::Sample& sample) {
-  const perfdata::TraceFormat* format = format_of(sample);
+  const perfdata::TraceFormat* format = formats_.of(sample);
   if (format == nullptr) return false;
   const size_t before = out.size();
   TraceValue value;
@@ -98,7 +67,7 @@ bool TracePayloads::append_text(std::string& out, const perfdata::Sample& sample
 }
 
 bool TracePayloads::append_json(std::string& out, const perfdata::Sample& sample) {
-  const perfdata::TraceFormat* format = format_of(sample);
+  const perfdata::TraceFormat* format = formats_.of(sample);
   if (format == nullptr) return false;
   TraceValue value;
   char before = '{';

@@ -4,35 +4,22 @@
 // run (formats/perfdata/trace_format.h).
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string>
-#include <unordered_map>
 
-#include "formats/perfdata/reader.h"
-#include "formats/perfdata/trace_format.h"
+#include "profile/trace_formats.h"
 
 namespace jitscope {
 
 class TracePayloads {
  public:
-  explicit TracePayloads(const perfdata::Header& header) : header_(header) {}
+  explicit TracePayloads(const perfdata::Header& header) : formats_(header) {}
   // Whether the sample has a payload that the recording describes; nothing is appended when not.
   bool append_text(std::string& out, const perfdata::Sample& sample);
   // An object of the fields.
   bool append_json(std::string& out, const perfdata::Sample& sample);
 
  private:
-  const perfdata::TraceFormat* format_of(const perfdata::Sample& sample);
-  void load();
-
-  const perfdata::Header& header_;
-  std::unordered_map<uint64_t, perfdata::TraceFormat> formats_;  // by id
-  // Of the header when it was read: a pipe's grows.
-  size_t events_ = 0;
-  size_t bytes_ = 0;
-  size_t loads_ = 0;
+  TraceFormats formats_;
 };
 
 }  // namespace jitscope

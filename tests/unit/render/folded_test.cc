@@ -150,9 +150,9 @@ TEST(FoldedReader, LinesOfAllKinds) {
 TEST(FoldedReader, FractionsAreKept) {
   Diagnostics diagnostics;
   const Profile small = parse_folded("a;b 0.0013\na;c 2.\na;d 1.50\n", diagnostics);
-  EXPECT_THAT(counts_of(small), UnorderedElementsAre(testing::Pair("a;b", 13),
-                                                     testing::Pair("a;c", 20000),
-                                                     testing::Pair("a;d", 15000)));
+  EXPECT_THAT(counts_of(small),
+              UnorderedElementsAre(testing::Pair("a;b", 13), testing::Pair("a;c", 20000),
+                                   testing::Pair("a;d", 15000)));
   EXPECT_EQ(small.events[0].name, "samples (in 1/10000)");
   EXPECT_EQ(small.samples, 35013u);
   const Profile whole = parse_folded("a;b 3.0\na;c 2\n", diagnostics);
