@@ -288,6 +288,7 @@ TEST(StartedJson, HasItsKeys) {
   start.bodies = 5;
   start.sites = 4;
   start.backend = Backend::breakpoint;
+  start.sites_by = {{Backend::breakpoint, 4}};
   start.notes = {"with \"quotes\"\n"};
   start.stopped = std::chrono::nanoseconds(1234);
   const std::string out = started_json(start);
@@ -297,6 +298,7 @@ TEST(StartedJson, HasItsKeys) {
                                     {"bodies", 5},
                                     {"sites", 4},
                                     {"backend", "breakpoint"},
+                                    {"sites_by", {{"breakpoint", 4}}},
                                     {"stopped_us", 1.2},
                                     {"notes", {"with \"quotes\"\n"}}}));
 }
