@@ -40,11 +40,15 @@ class SilentFiles:
     def silence(self):
         self._silent.set()
 
+    def abort(self):
+        """Whoever waits gets an error."""
+        _libc.umount2(str(self._folder).encode(), _MS_DETACH | _MNT_FORCE)
+
     def __enter__(self):
         return self
 
     def __exit__(self, *ignored):
-        _libc.umount2(str(self._folder).encode(), _MS_DETACH | _MNT_FORCE)
+        self.abort()
         os.close(self._fd)
 
     def _attributes(self, node):
