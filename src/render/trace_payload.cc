@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.h"
+#include "render/json.h"
 
 namespace jitscope {
 namespace {

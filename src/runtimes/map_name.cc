@@ -62,7 +62,7 @@ MapName parse_java(std::string_view raw) {
     std::ranges::replace(out.name.type, '/', '.');
     out.name.function = raw.substr(colons + 2, std::min(open, raw.size()) - colons - 2);
     if (open != std::string_view::npos && !is_position(raw.substr(open))) {
-      out.name.parameters = without_blanks(raw.substr(open + 1, raw.size() - open - 2));
+      out.name.parameters = compact_parameters(raw.substr(open + 1, raw.size() - open - 2));
       out.name.has_parameters = true;
     }
     return out;
