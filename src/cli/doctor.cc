@@ -12,6 +12,7 @@
 #include "cli/profile_options.h"
 #include "process/process.h"
 #include "profile/collector.h"
+#include "profile/doctor_advice.h"
 #include "profile/followed_process.h"
 #include "render/doctor_text.h"
 #include "render/json.h"
@@ -61,10 +62,12 @@ int diagnose_process(const DoctorArguments& arguments) {
         .text("text", source.detail);
     json += line.str() + "\n";
   }
+  Program program(findings->runtime.runtime);
+  if (const auto maps = process->maps()) program.kind = kind_of(*maps);
   const std::string advice =
       findings->jit_bytes == 0 ? "it runs no JIT code: ELF symbols name it"
       : usable ? fmt::format("jitscope record -p {} names its JIT code", process->pid())
-               : advice_for("JIT code without a map or dump", findings->runtime.runtime);
+               : advice_for("JIT code without a map or dump", program);
   text += "  -> " + advice + "\n";
   JsonObject line("advice");
   line.text("text", advice);

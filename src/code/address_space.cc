@@ -12,11 +12,21 @@ AddressSpace::Ranges& AddressSpace::own() {
 bool AddressSpace::continues(const MappedRange& now, const MappedRange& before) {
   return now.file == before.file && now.shared == before.shared &&
          now.executable == before.executable &&
+         now.under == before.under && now.under_bias == before.under_bias &&
          (now.memory || now.page_offset - now.start == before.page_offset - before.start);
 }
 
-bool AddressSpace::map(const MappedRange& range) {
-  if (range.start >= range.end) return false;
+void AddressSpace::remember_file(MappedRange& range) const {
+  const MappedRange* before = at(range.start);
+  if (before == nullptr || before->end < range.end || !before->executable) return;
+  range.under = before->memory ? before->under : before->file;
+  range.under_bias = before->memory ? before->under_bias : before->page_offset - before->start;
+}
+
+bool AddressSpace::map(const MappedRange& mapping) {
+  if (mapping.start >= mapping.end) return false;
+  MappedRange range = mapping;
+  if (range.memory && range.executable) remember_file(range);
   Ranges& ranges = own();
   ++growth_;
   bool changed = false;

@@ -10,6 +10,8 @@
 
 namespace jitscope {
 
+inline constexpr uint32_t kNoFile = UINT32_MAX;
+
 struct MappedRange {
   uint64_t start = 0;
   uint64_t end = 0;          // exclusive
@@ -19,6 +21,10 @@ struct MappedRange {
   bool executable = true;
   bool memory = false;  // no file behind it: page_offset means nothing
   uint64_t time = 0;    // of the mmap
+  // Executable memory that was mapped over code of a file may hold a copy of that code: the file, and
+  // what to add to an address for the offset in it. Set by AddressSpace::map().
+  uint32_t under = kNoFile;
+  uint64_t under_bias = 0;
   // Where in the file the byte at an address of the range is.
   [[nodiscard]] uint64_t file_offset(uint64_t address) const {
     return address - start + page_offset;
@@ -30,8 +36,10 @@ class AddressSpace {
   AddressSpace() : ranges_(std::make_shared<Ranges>()) {}
 
   // A new mapping takes the place of what it covers; what sticks out keeps its part of the file.
-  // Empty ranges and ranges that wrap are ignored (false).
-  bool map(const MappedRange& range);
+  // Executable memory within one mapping of a file remembers it; so does what takes the place of
+  // such memory (mprotect makes records like that). Empty ranges and ranges that wrap are ignored
+  // (false).
+  bool map(const MappedRange& mapping);
   void clear();
   [[nodiscard]] const MappedRange* at(uint64_t address) const;
   [[nodiscard]] size_t size() const { return ranges_->size(); }
@@ -53,6 +61,7 @@ class AddressSpace {
  private:
   using Ranges = std::map<uint64_t, MappedRange>;  // by start; they do not overlap
   Ranges& own();
+  void remember_file(MappedRange& range) const;
 
   std::shared_ptr<Ranges> ranges_;
   uint32_t generation_ = 0;

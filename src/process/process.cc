@@ -9,10 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "base/byte_cursor.h"
+#include "base/clock.h"
 #include "base/mapped_file.h"
 #include "process/tasks.h"
 
@@ -236,6 +238,18 @@ bool Process::alive() const {
   }
   const auto stat = read_task_stat(pid_, live_thread(pid_));
   return stat && stat->state != 'Z' && stat->state != 'X';
+}
+
+uint64_t start_monotonic_ns(const Process& process) {
+  // /proc/PID/stat counts from boot as seen from here, like CLOCK_BOOTTIME (fs/proc/array.c).
+  constexpr uint64_t second = 1'000'000'000;
+  const auto hertz = static_cast<uint64_t>(std::max(::sysconf(_SC_CLK_TCK), 1L));
+  const uint64_t ticks = process.start_ticks();
+  const uint64_t since_boot = ticks / hertz * second + ticks % hertz * (second / hertz);
+  // Read first: the difference must not come out too small.
+  const uint64_t monotonic = clock_ns(CLOCK_MONOTONIC);
+  const uint64_t suspended = clock_ns(CLOCK_BOOTTIME) - monotonic;
+  return since_boot - std::min(since_boot, suspended);
 }
 
 Status Process::check_same() const {

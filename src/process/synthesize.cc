@@ -73,7 +73,7 @@ void append_namespaces(std::string& out, const RecordBuilder& builder, pid_t pid
 }  // namespace
 
 void append_mapping_records(std::string& out, const RecordBuilder& builder, pid_t pid,
-                            const std::vector<Mapping>& maps) {
+                            const std::vector<Mapping>& maps, uint64_t time, uint64_t id) {
   for (const Mapping& mapping : maps) {
     if (!mapping.executable) continue;
     // As the kernel names them in its own records.
@@ -91,6 +91,9 @@ void append_mapping_records(std::string& out, const RecordBuilder& builder, pid_
     record.path = path;
     RecordHead head;
     head.misc = perfdata::kMiscUser;
+    head.time = time;
+    head.id = id;
+    head.pid = head.tid = time == 0 ? 0 : id_of(pid);
     const uint32_t protection = static_cast<uint32_t>(PROT_EXEC) |
                                 (mapping.readable ? static_cast<uint32_t>(PROT_READ) : 0U) |
                                 (mapping.writable ? static_cast<uint32_t>(PROT_WRITE) : 0U);

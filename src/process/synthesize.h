@@ -19,9 +19,10 @@ namespace jitscope {
 // NAMESPACES of the process, FORK and COMM of every thread. Nothing for one that has ended.
 void append_thread_records(std::string& out, const perfdata::RecordBuilder& builder, pid_t pid);
 
-// MMAP2 of every executable mapping.
+// MMAP2 of every executable mapping; of another time (and then with the event's id) where the
+// mappings are found later.
 void append_mapping_records(std::string& out, const perfdata::RecordBuilder& builder, pid_t pid,
-                            const std::vector<Mapping>& maps);
+                            const std::vector<Mapping>& maps, uint64_t time = 0, uint64_t id = 0);
 
 // What the kernel's own code is called: MMAP of its text and its modules. not_permitted when the
 // kernel hides its addresses (kernel.kptr_restrict).

@@ -8,135 +8,14 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
+
+#include "profile/doctor_advice.h"
 
 namespace jitscope {
 namespace {
 
-constexpr std::string_view kAmbiguous =
-    "ambiguous: bodies of other names lay at the address, and nothing tells when";
-
-constexpr std::string_view kNoMapping = "no mapping of the process holds the address";
-constexpr std::string_view kNoSource = "JIT code without a map or dump";
-constexpr std::string_view kNoBodyThen = "no body of the process's jitdump lay there at that time";
-constexpr std::string_view kNoLineThere = "no line of the process's perf map holds the address";
-constexpr std::string_view kMonoWritesLate =
-    "Mono writes its map in blocks of 4 KB, and the rest when it ends: read the recording again "
-    "then";
-constexpr std::string_view kV8WritesLate =
-    "the dump was started late, or node was killed: V8 writes its jitdump in blocks, and the last "
-    "one is lost then; let node end by itself, or use --perf-basic-prof";
-constexpr std::string_view kKeepFramePointers =
-    "the stack walk went astray: start the JVM with -XX:+PreserveFramePointer";
-
-// How a runtime is told to write what names its code.
-std::string_view runtime_switch(Runtime runtime) {
-  switch (runtime) {
-    case Runtime::hotspot:
-      return "record with `jitscope record -p PID` (no flag needed), or run `jcmd PID "
-             "Compiler.perfmap` before the process ends";
-    case Runtime::v8:
-      return "start node with --perf-prof (a jitdump: right in time) or --perf-basic-prof (a map), "
-             "best with --interpreted-frames-native-stack";
-    case Runtime::dotnet:
-      return "start it with DOTNET_PerfMapEnabled=1 (map and jitdump)";
-    case Runtime::erlang:
-      return "start it with +JPperf true";
-    case Runtime::php:
-      return "start it with -d opcache.jit_debug=0x30 (0x10: a map, 0x20: a jitdump)";
-    case Runtime::mono:
-      return "start it with --jitmap";
-    case Runtime::unknown:
-      return "have the runtime write a jitdump or a perf map (CPython 3.12+: -X perf; 3.13: -X "
-             "perf_jit; Ruby: --yjit-perf; wasmtime: --profile jitdump), or give one with "
-             "--jitdump or --perf-map";
-  }
-  return "";
-}
-
-struct Advice {
-  std::string_view reason;
-  std::string_view text;
-};
-constexpr std::array kAdvice = {
-    Advice{kNoSource, ""},
-    Advice{"the JIT's map or dump was refused",
-           "see the sources below: the refusal says why; --force accepts what is a regular file"},
-    Advice{kNoBodyThen,
-           "the dump was started late or was cut (record from the start of the process), or the "
-           "code came and went between two looks of `jitscope record`"},
-    Advice{"compiled after the last look of jitscope record, before the process ended",
-           "code that is compiled in the last moments of a process is gone before it is seen: have "
-           "the runtime write a jitdump (`jitscope agent`) if these moments matter"},
-    Advice{kNoLineThere,
-           "the map was written before the code was compiled, or the code was gone when it was "
-           "written: use a jitdump, or `jitscope record`"},
-    Advice{"the code that lay there had been replaced by then",
-           "usually a stack walk that went astray: look for frames without frame pointers"},
-    Advice{"a mapped file that is no ELF, without a map",
-           "give its symbols with --map FILE=PATH, or have the runtime write a jitdump"},
-    Advice{"the map given for the file was made for another one",
-           "make the map from the file that ran, or correct its build-id, size or guid line"},
-    Advice{"no line of the map given for the file holds the address",
-           "check the map's base: --map FILE=PATH:base=file, rva or absolute"},
-    Advice{kNoMapping,
-           "the stack walk went astray: code built without frame pointers (-fno-omit-frame-pointer "
-           "keeps them)"},
-    Advice{"the ELF file has no symbols (stripped)",
-           "install the package's debug symbols (-dbgsym), or set DEBUGINFOD_URLS and use "
-           "--debuginfod"},
-    Advice{"stripped ELF file: only exported symbols are known",
-           "install the package's debug symbols (-dbgsym), or set DEBUGINFOD_URLS and use "
-           "--debuginfod"},
-    Advice{kNotAllRead, "the notes at the end say of which file, and why"},
-    Advice{
-        kNoTimeLeft,
-        "the notes at the end say which files took so long: remove them or leave their processes "
-        "out, and read the recording again"},
-    Advice{"no symbol of the ELF file holds the address",
-           "assembly or padding without a symbol: nothing names it"},
-    Advice{"the file changed since the recording",
-           "it was upgraded or rebuilt: put the old file below DIR and use --root DIR, or use "
-           "--debuginfod"},
-    Advice{"the file was deleted",
-           "put a copy of it below DIR at the same path and use --root DIR"},
-    Advice{"the file cannot be read",
-           "it lies in a container or was removed: give its file system with --root DIR"},
-    Advice{"the ELF file is damaged", "compare it with the package's file"},
-    Advice{"kernel symbols cannot be read", "run as root, or sysctl kernel.kptr_restrict=0"},
-    Advice{"kernel code of another machine or boot",
-           "read the recording on the machine and boot that made it"},
-    Advice{"kernel code of another kernel than the one that runs now",
-           "read the recording under the kernel that made it"},
-    Advice{"kernel code of an earlier boot (its addresses were others)",
-           "read the recording before the machine is booted again"},
-    Advice{kAmbiguous,
-           "use a jitdump with `perf record -k mono`, or `jitscope record`, which knows when code "
-           "was there"},
-};
-
 using Key = std::tuple<uint32_t, std::string, std::string>;  // pid, process, reason
-
-}  // namespace
-
-std::string advice_for(std::string_view reason, Runtime runtime) {
-  for (const Advice& advice : kAdvice) {
-    if (advice.reason != reason) continue;
-    if (reason == kNoBodyThen && runtime == Runtime::v8) return std::string(kV8WritesLate);
-    if (reason == kNoMapping && runtime == Runtime::hotspot) return std::string(kKeepFramePointers);
-    if ((reason == kNoBodyThen || reason == kNoLineThere) && runtime == Runtime::mono) {
-      return std::string(kMonoWritesLate);
-    }
-    if (!advice.text.empty()) return std::string(advice.text);
-    std::string text(runtime_switch(runtime));
-    if (runtime != Runtime::hotspot && runtime != Runtime::unknown) {
-      text += "; a map that it wrote elsewhere (in a container): --perf-map PID=FILE";
-    }
-    return text;
-  }
-  return {};
-}
-
-namespace {
 
 // Which of the things that a complaint is about has most of its samples.
 class Example {
@@ -289,7 +168,8 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
       const bool nameless = frame.method.empty();
       if (!nameless) result.named_frames += entry.samples;
       if (nameless || frame.ambiguous) {
-        const std::string reason = nameless ? frame.reason : std::string(kAmbiguous);
+        const std::string reason =
+            nameless || !frame.reason.empty() ? frame.reason : std::string(kAmbiguous);
         const Key key{group.pid, group.process, reason};
         Complaint& complaint = complaints[key];
         complaint.frames += entry.samples;
@@ -307,18 +187,23 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
     }
   }
   std::unordered_map<uint32_t, Runtime> runtimes;
+  std::unordered_map<uint32_t, RuntimeKind> kinds;
   for (const auto& weak : session.processes().lives()) {
     const auto life = weak.lock();
     if (life == nullptr) continue;
     if (life->runtime != Runtime::unknown) runtimes[life->pid] = life->runtime;
-    if (life->sources == nullptr) continue;
-    for (const JitSources::Finding& finding : life->sources->findings()) {
-      // "No perf map" is news only where something lacks a name.
-      const bool missed = std::ranges::any_of(
-          complaints, [&](const auto& each) { return std::get<0>(each.first) == life->pid; });
-      if (finding.used || missed) {
-        result.sources.push_back({life->pid, life->comm, finding.used, finding.text});
-      }
+    if (!life->kind.name().empty()) kinds[life->pid] = life->kind;
+  }
+  std::unordered_set<uint32_t> complained;
+  for (const auto& [key, complaint] : complaints) complained.insert(std::get<0>(key));
+  for (const auto& life : session.sources().findings) {
+    if (life->runtime != Runtime::unknown) runtimes[life->pid] = life->runtime;
+    if (!life->kind.name().empty()) kinds[life->pid] = life->kind;
+    // "No perf map" is news only where something lacks a name.
+    const bool missed = complained.contains(life->pid);
+    for (const LifeFindings::Finding& finding : life->list) {
+      if (!finding.used && !missed) continue;
+      result.sources.push_back({life->pid, life->comm, finding.used, finding.text});
     }
   }
   for (auto& [key, complaint] : complaints) {
@@ -327,8 +212,13 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
     complaint.reason = std::get<2>(key);
     complaint.example = examples[key].most();
     const auto runtime = runtimes.find(complaint.pid);
-    complaint.advice = advice_for(complaint.reason,
-                                  runtime == runtimes.end() ? Runtime::unknown : runtime->second);
+    Program program(runtime == runtimes.end() ? Runtime::unknown : runtime->second);
+    if (const auto kind = kinds.find(complaint.pid); kind != kinds.end()) {
+      program.kind = kind->second;
+    }
+    program.names_missing = session.facts().names_are_missing();
+    program.followed = !session.facts().names_folder().empty();
+    complaint.advice = advice_for(complaint.reason, program);
     result.complaints.push_back(std::move(complaint));
   }
   std::ranges::stable_sort(result.complaints, [](const Complaint& a, const Complaint& b) {
@@ -344,6 +234,12 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
     result.notes.push_back(std::move(unread));
   } else {
     note_stacks(stacks, any_caller, result);
+  }
+  if (session.facts().names_are_missing()) {
+    result.notes.push_back(
+        fmt::format("the folder {}, in which jitscope record left names of JIT code, is missing: put "
+                    "it beside the recording, under its name",
+                    session.facts().names_folder()));
   }
   if (!session.facts().monotonic()) {
     result.notes.emplace_back(

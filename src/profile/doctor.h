@@ -44,7 +44,5 @@ struct Diagnosis {
 [[nodiscard]] Diagnosis diagnose(Session& session, const Profile& profile);
 // "" or: the stacks were recorded in a form that is not read, so that callers are missing.
 [[nodiscard]] std::string unread_stacks(const perfdata::Header& header);
-// What to do about a reason; "" when nothing helps.
-[[nodiscard]] std::string advice_for(std::string_view reason, Runtime runtime);
 
 }  // namespace jitscope

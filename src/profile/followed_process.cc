@@ -15,6 +15,7 @@
 #include "runtimes/map_name.h"
 #include "runtimes/perf_map_source.h"
 #include "runtimes/runtime_hints.h"
+#include "symbolize/copied_text.h"
 
 namespace jitscope {
 namespace {
@@ -29,6 +30,8 @@ constexpr uint64_t kMostLines = 8U << 20U;
 constexpr uint64_t kMostMapCode = 512U << 20U;
 constexpr uint64_t kLargestMapBody = 4U << 20U;
 constexpr size_t kBatch = 4096;
+// A program that moves its code does so when it starts: so many searches look for that.
+constexpr unsigned kCopiedLooks = 5;
 constexpr uint64_t kRoomBehindLast = 4096;
 
 }  // namespace
@@ -54,10 +57,16 @@ FollowedProcess::FollowedProcess(Process process, std::string path, SourceOption
       options_(std::move(options)),
       form_(form),
       file_(std::move(path), process_->pid(), form, std::move(folder)),
-      first_time_(begin) {
+      first_time_(std::max(begin, start_monotonic_ns(*process_))) {
   summary_.pid = process_->pid();
   summary_.start_ticks = process_->start_ticks();
   summary_.name = process_->status().name;
+}
+
+void FollowedProcess::called_exec(uint64_t time) {
+  exec_time_ = std::max(exec_time_, time);
+  if (state_ == State::self_dumped) state_ = State::searching;
+  if (last_look_ == 0) first_time_ = std::max(first_time_, time);
 }
 
 void FollowedProcess::look() {
@@ -84,6 +93,7 @@ void FollowedProcess::search() {
     summary_.hint = maps.error().hint;
     return;
   }
+  look_for_copied_text(*maps);
   const RuntimeInfo info = detect_runtime(*process_, *maps);
   const auto mappings = find_jit_mappings(*process_, *maps);
   runtime_ = info.runtime;
@@ -100,7 +110,19 @@ void FollowedProcess::search() {
   summary_.jit = true;
   if (info.runtime == Runtime::hotspot && take_hotspot(info.library, info.library_base)) return;
   if (info.runtime == Runtime::hotspot && failures_ < kPatience) return;
-  take_perf_map(info.runtime);
+  take_perf_map(info.runtime, kind_of(*maps));
+}
+
+void FollowedProcess::look_for_copied_text(const std::vector<Mapping>& maps) {
+  if (copied_looks_ >= kCopiedLooks) return;
+  ++copied_looks_;
+  for (Mapping& each : find_copied_text(process_->pid(), maps)) {
+    if (copied_known_.insert(each.start).second) copied_.push_back(std::move(each));
+  }
+}
+
+std::vector<Mapping> FollowedProcess::take_copied_text() {
+  return std::exchange(copied_, {});
 }
 
 bool FollowedProcess::take_hotspot(const std::string& library, uint64_t base) {
@@ -118,13 +140,13 @@ bool FollowedProcess::take_hotspot(const std::string& library, uint64_t base) {
   return true;
 }
 
-bool FollowedProcess::take_perf_map(Runtime runtime) {
+bool FollowedProcess::take_perf_map(Runtime runtime, const RuntimeKind& kind) {
   auto place = find_perf_map(*process_, options_);
   if (!place) {
     const bool none = place.error().kind == ErrorKind::not_found;
     summary_.reason =
         none ? "nothing tells what its JIT code is: there is no perf map" : place.error().what;
-    summary_.hint = none ? how_to_get_a_perf_map(runtime) : place.error().hint;
+    summary_.hint = none ? how_to_get_a_perf_map(runtime, kind) : place.error().hint;
     return false;
   }
   place_ = std::move(*place);
@@ -137,7 +159,7 @@ bool FollowedProcess::take_perf_map(Runtime runtime) {
 Status FollowedProcess::look_at_source() {
   const uint64_t begin = monotonic_ns();
   JITSCOPE_ASSIGN(const Snapshot snapshot, source_->read());
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = last_time_ = monotonic_ns();
   const KnownBodies::Changes changes = known_.update(snapshot, BodyFile::kLargestBody);
   summary_.skipped = std::max(summary_.skipped, changes.skipped);
   write_gone(changes.gone, now);
@@ -223,12 +245,13 @@ Status FollowedProcess::look_at_map() {
     if (more && WorkLimit::over()) break;
   }
   summary_.unread_bytes = map_->unread();
-  if (!more) looked(begin);
+  // What it wrote last is still there when it has ended; that is no look at it.
+  if (!more && same) looked(begin);
   return same;
 }
 
 Status FollowedProcess::take_map_piece(const PerfMapFollower::Growth& growth) {
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = last_time_ = monotonic_ns();
   std::vector<std::string> names;
   std::vector<BodyFile::Body> bodies;
   for (size_t at = 0; at < growth.lines.size(); at += kBatch) {
@@ -289,17 +312,20 @@ void FollowedProcess::recover(const Error& error) {
     return;
   }
   // Another program in the same process: nothing of the old one is left.
-  write_gone(known_.clear(), now);
+  const uint64_t since = exec_time_ > last_look_ ? std::max(exec_time_, last_time_) : now;
+  write_gone(known_.clear(), since);
   if (const Status written = file_.flush(); !written) {
     stop(State::ended, written.error().what, written.error().hint);
     return;
   }
   *process_ = std::move(*again);
   summary_.name = process_->status().name;
-  first_time_ = now;
+  first_time_ = since;
   last_look_ = 0;
   lines_ = 0;
   failures_ = 0;
+  copied_looks_ = 0;
+  copied_known_.clear();
   state_ = State::searching;
 }
 

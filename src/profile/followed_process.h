@@ -5,7 +5,8 @@
 // but to know of it), HotSpot's own structures, a perf map. A look reads the source; what is new
 // since the look before is a LOAD whose time is the end of this look and whose SINCE is the
 // beginning of the one before; what is no longer there is GONE. What the first look finds counts
-// from the beginning of the recording. Lines of a perf map never end.
+// from the beginning of the recording, or from that of the program where it began later. Lines of a
+// perf map never end.
 //
 // Not thread-safe. Never stops or changes the process.
 #pragma once
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +31,7 @@
 
 namespace jitscope {
 
+class RuntimeKind;
 struct JitMapping;
 
 // The jitdump that a process maps to mark it (PROT_EXEC, so that perf sees it); "" when it has
@@ -72,6 +75,8 @@ class FollowedProcess {
   };
   [[nodiscard]] State state() const { return state_; }
 
+  // The program that it runs now began at `time` (CLOCK_MONOTONIC): nothing of it is older.
+  void called_exec(uint64_t time);
   // Reads what there is. Cheap when little changed.
   void look();
   // Tells that nothing more will be read; closes the file.
@@ -81,11 +86,15 @@ class FollowedProcess {
   [[nodiscard]] UniqueFd open_file() const { return file_.reopen(); }
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
   [[nodiscard]] FollowedSummary summary() const;
+  // Mappings of files that would be there, had their code not been moved (symbolize/copied_text.h):
+  // what was found since the last call.
+  [[nodiscard]] std::vector<Mapping> take_copied_text();
 
  private:
   void search();
+  void look_for_copied_text(const std::vector<Mapping>& maps);
   bool take_hotspot(const std::string& library, uint64_t base);
-  bool take_perf_map(Runtime runtime);
+  bool take_perf_map(Runtime runtime, const RuntimeKind& kind);
   Status look_at_source();
   Status look_at_map();
   Status take_map_piece(const PerfMapFollower::Growth& growth);
@@ -105,6 +114,8 @@ class FollowedProcess {
   State state_ = State::searching;
   BodyFile file_;
   uint64_t first_time_ = 0;  // what the next first look finds counts from here on
+  uint64_t exec_time_ = 0;   // of the last exec that was told of
+  uint64_t last_time_ = 0;   // the latest of what was written down
   uint64_t last_look_ = 0;   // begin of the look before; 0: there was none
   uint64_t seen_until_ = 0;  // begin of the last look at any program of the process
   Runtime runtime_ = Runtime::unknown;
@@ -117,6 +128,10 @@ class FollowedProcess {
   std::unique_ptr<PerfMapFollower> map_;
   uint64_t lines_ = 0;
   uint64_t code_bytes_ = 0;  // that lines of perf maps stand for
+
+  std::vector<Mapping> copied_;
+  unsigned copied_looks_ = 0;
+  std::set<uint64_t> copied_known_;  // where they begin
 
   unsigned failures_ = 0;
   FollowedSummary summary_;

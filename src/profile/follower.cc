@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -34,7 +35,14 @@ void Follower::end(Entry& entry) {
   if (summary.jit || entry.wanted) ended_.push_back(std::move(summary));
 }
 
-void Follower::add(pid_t pid, bool wanted) {
+void Follower::called_exec(pid_t pid, uint64_t time) {
+  const auto known = entries_.find(pid);
+  if (known == entries_.end()) return;
+  known->second.process->called_exec(time);
+  if (known->second.process->state() != FollowedProcess::State::ended) known->second.due = 0;
+}
+
+void Follower::add(pid_t pid, bool wanted, uint64_t since) {
   const auto known = entries_.find(pid);
   if (known != entries_.end()) {
     Entry& entry = known->second;
@@ -70,6 +78,7 @@ void Follower::add(pid_t pid, bool wanted) {
   entry.process =
       std::make_unique<FollowedProcess>(std::move(*process), std::move(path), options_.source,
                                         options_.begin, DumpForm::recorded, options_.open_folder);
+  if (since != 0) entry.process->called_exec(since);
   entry.pause = kFirstPause;
   entry.wanted = wanted;
   entries_.emplace(pid, std::move(entry));
@@ -91,6 +100,9 @@ void Follower::look(Entry& entry) {
   }
   const uint64_t cost = thread_cpu_ns() - begin;
   entry.cost = cost;
+  if (auto copied = entry.process->take_copied_text(); !copied.empty()) {
+    copied_.push_back({entry.process->pid(), std::move(copied)});
+  }
   ++report_.looks;
   report_.cpu_ns += cost;
   const uint64_t now = monotonic_ns();
@@ -166,15 +178,38 @@ FollowerThread::~FollowerThread() {
   if (thread_.joinable()) (void)finish();
 }
 
-void FollowerThread::add(pid_t pid, bool wanted) {
+void FollowerThread::ask(const Asked& asked) {
   const std::lock_guard lock(mutex_);
-  inbox_.push_back({pid, wanted});
+  inbox_.push_back(asked);
   changed_.notify_one();
+}
+
+void FollowerThread::add(pid_t pid, bool wanted, uint64_t since) {
+  ask({pid, wanted, false, since});
+}
+
+void FollowerThread::called_exec(pid_t pid, uint64_t time) {
+  ask({pid, false, true, time});
+}
+
+void FollowerThread::take(const std::vector<Asked>& added) {
+  for (const Asked& each : added) {
+    if (each.exec) {
+      follower_.called_exec(each.pid, each.since);
+    } else {
+      follower_.add(each.pid, each.wanted, each.since);
+    }
+  }
 }
 
 size_t FollowerThread::following() const {
   const std::lock_guard lock(mutex_);
   return following_;
+}
+
+std::vector<CopiedText> FollowerThread::take_copied_text() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(copied_, {});
 }
 
 FollowReport FollowerThread::finish() {
@@ -193,11 +228,12 @@ void FollowerThread::run() {
   while (!ending_) {
     added.swap(inbox_);
     lock.unlock();
-    for (const Asked& each : added) follower_.add(each.pid, each.wanted);
+    take(added);
     added.clear();
     const uint64_t next = follower_.step();
     const uint64_t now = monotonic_ns();
     lock.lock();
+    std::ranges::move(follower_.take_copied_text(), std::back_inserter(copied_));
     following_ = follower_.following();
     const auto woken = [&] { return ending_ || !inbox_.empty(); };
     if (next == UINT64_MAX) {
@@ -208,7 +244,7 @@ void FollowerThread::run() {
   }
   added.swap(inbox_);
   lock.unlock();
-  for (const Asked& each : added) follower_.add(each.pid, each.wanted);
+  take(added);
   report_ = follower_.finish();
 }
 

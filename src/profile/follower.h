@@ -20,6 +20,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -44,6 +45,12 @@ struct FollowReport {
   uint64_t not_followed = 0;  // processes beyond kMostProcesses
 };
 
+// Code of a file that its process moved, as the file would be mapped.
+struct CopiedText {
+  pid_t pid = 0;
+  std::vector<Mapping> mappings;
+};
+
 class Follower {
  public:
   static constexpr size_t kMostProcesses = 1024;
@@ -53,13 +60,18 @@ class Follower {
       : options_(std::move(options)), stop_(std::move(stop)) {}
 
   // A process that may have JIT code; looked at soon. Asking again makes the next search for a
-  // source come soon. `wanted`: it is reported on even when it has none.
-  void add(pid_t pid, bool wanted = false);
+  // source come soon. `wanted`: it is reported on even when it has none. `since`: its present
+  // program runs since then, CLOCK_MONOTONIC (0: not known).
+  void add(pid_t pid, bool wanted = false, uint64_t since = 0);
+  // Its code from before `time` is gone. Nothing when it is not followed.
+  void called_exec(pid_t pid, uint64_t time);
   // Looks at every process whose time has come. When the next one is due, CLOCK_MONOTONIC.
   uint64_t step();
   // A last look at all of them; closes the files.
   FollowReport finish();
   [[nodiscard]] size_t following() const;
+  // What was found since the last call.
+  [[nodiscard]] std::vector<CopiedText> take_copied_text() { return std::exchange(copied_, {}); }
 
  private:
   struct Entry {
@@ -78,6 +90,7 @@ class Follower {
   std::function<bool()> stop_;
   std::map<pid_t, Entry> entries_;
   std::vector<FollowedSummary> ended_;
+  std::vector<CopiedText> copied_;
   FollowReport report_;
 };
 
@@ -88,16 +101,22 @@ class FollowerThread {
   FollowerThread(const FollowerThread&) = delete;
   FollowerThread& operator=(const FollowerThread&) = delete;
 
-  void add(pid_t pid, bool wanted = false);
+  void add(pid_t pid, bool wanted = false, uint64_t since = 0);
+  void called_exec(pid_t pid, uint64_t time);
   [[nodiscard]] size_t following() const;
+  [[nodiscard]] std::vector<CopiedText> take_copied_text();
   FollowReport finish();
 
  private:
   struct Asked {
     pid_t pid = 0;
     bool wanted = false;
+    bool exec = false;
+    uint64_t since = 0;
   };
   void run();
+  void ask(const Asked& asked);
+  void take(const std::vector<Asked>& added);
 
   std::atomic<bool> ending_ = false;
   Follower follower_;
@@ -105,6 +124,7 @@ class FollowerThread {
   std::condition_variable changed_;
   std::vector<Asked> inbox_;
   size_t following_ = 0;
+  std::vector<CopiedText> copied_;
   FollowReport report_;
   std::thread thread_;
 };

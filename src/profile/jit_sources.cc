@@ -55,6 +55,25 @@ class DumpHandler : public jitdump::Handler {
   std::vector<TimedLine> lines_;
 };
 
+// When the process of a recorded dump was seen alive last. Bodies that its first look found may carry
+// an earlier time, that of the recording's begin.
+uint64_t last_seen(const LoadedDump& dump) {
+  return dump.seen_until != kForever ? dump.seen_until : dump.timeline.last_time();
+}
+
+// "" or why a dump in the recording's folder is another program's: a pid that was used again has a
+// file for each process, and a program that calls exec has its code in the file of the one before.
+std::string why_of_another(const LoadedDump& dump, const ProcessLife& life) {
+  if (dump.timeline.size() == 0) return {};
+  if (dump.timeline.first_time() > life.end) {
+    return "its code is younger than this program, which had ended: of a later one with this pid";
+  }
+  if (life.start != 0 && last_seen(dump) < life.start) {
+    return "looked at for the last time before this program began: of an earlier one with this pid";
+  }
+  return {};
+}
+
 // The body a timeline found, as long as nothing else limits it. Its name is read when it is needed.
 JitAnswer answer_of(const std::shared_ptr<LoadedDump>& dump, const TimelineAnswer& answer) {
   const TimedBody& body = dump->timeline.body(answer.body);
@@ -84,6 +103,7 @@ Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorde
   auto dump = std::make_shared<LoadedDump>();
   dump->shown = file.shown;
   dump->recorded = recorded;
+  if (file.proven) dump->owner = file.owner;
   if (keep_) dump->file.reset(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
   JITSCOPE_ASSIGN(auto source, byte_source(std::move(file.fd), file.shown));
   jitdump::ReadOptions options;
@@ -114,6 +134,42 @@ Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorde
   return dump;
 }
 
+void note_unused(SourceContext& context, const NamingOptions& options) {
+  for (const auto& dump : context.given) {
+    if (context.dumps_taken.contains(dump.get())) continue;
+    context.notes.push_back(fmt::format(
+        "jitdump {}: not used: it is of process {}, which has no samples here, and no process "
+        "mapped a file of its name",
+        dump->shown, dump->header.pid));
+  }
+  for (const auto& [pid, path] : options.perf_maps) {
+    if (context.maps_taken.contains(pid)) continue;
+    const bool seen = std::ranges::any_of(context.findings,
+                                          [&](const auto& each) { return each->pid == pid; });
+    context.notes.push_back(
+        fmt::format("perf map {}: not used: {}", path,
+                    seen ? fmt::format("other sources name all code of process {}", pid)
+                         : fmt::format("process {} has no samples here", pid)));
+  }
+}
+
+JitSources::JitSources(SourceContext& context, const ProcessLife& life)
+    : context_(context), life_(life), findings_(std::make_shared<LifeFindings>()) {
+  findings_->pid = life.pid;
+  context_.findings.push_back(findings_);
+}
+
+void JitSources::update_findings() {
+  if (findings_->comm != life_.comm) findings_->comm = life_.comm;
+  findings_->runtime = life_.runtime;
+  findings_->kind = life_.kind;
+}
+
+void JitSources::tell(bool used, std::string text) {
+  update_findings();
+  findings_->list.push_back({used, std::move(text)});
+}
+
 void JitSources::add_dump(std::shared_ptr<LoadedDump> dump) {
   if (std::ranges::find(dumps_, dump) != dumps_.end()) return;
   std::string text = fmt::format("{} {}: {} bodies", dump->recorded ? "recorded" : "jitdump",
@@ -123,72 +179,89 @@ void JitSources::add_dump(std::shared_ptr<LoadedDump> dump) {
   for (const Diagnostics::Entry& entry : dump->diagnostics.entries()) {
     text += "; " + to_string(entry);
   }
-  findings_.push_back({true, std::move(text)});
+  tell(true, std::move(text));
   dumps_.push_back(std::move(dump));
+}
+
+void JitSources::look_at_candidate(const ProcessLife::DumpMapping& candidate) {
+  const MappedFileInfo& file = context_.files.info(candidate.file);
+  std::vector<std::string> refused;
+  auto found = context_.search.mapped_dump(life_, file, candidate.time, refused);
+  for (const std::string& text : refused) tell(false, "jitdump " + text);
+  if (!found) {
+    dump_is_empty_ = dump_is_empty_ || found.error().kind == ErrorKind::damaged;
+    if (file.named_as_dump() || found.error().kind != ErrorKind::not_found) {
+      tell(false, "jitdump " + to_string(found.error()));
+    }
+    return;
+  }
+  auto dump = context_.dumps.load(std::move(*found), false);
+  if (dump) {
+    add_dump(std::move(*dump));
+  } else {
+    tell(false, "jitdump " + to_string(dump.error()));
+  }
+}
+
+void JitSources::look_at_recorded() {
+  std::vector<std::string> refused;
+  for (FoundFile& file : context_.search.recorded_dumps(life_, refused)) {
+    auto dump = context_.dumps.load(std::move(file), true);
+    if (!dump) {
+      refused.push_back(to_string(dump.error()));
+    } else if (const std::string other = why_of_another(**dump, life_); !other.empty()) {
+      refused.push_back(fmt::format("recorded {}: {}", (*dump)->shown, other));
+    } else {
+      add_dump(std::move(*dump));
+    }
+  }
+  for (std::string& text : refused) tell(false, std::move(text));
+}
+
+void JitSources::look_at_given() {
+  for (const auto& dump : context_.given) {
+    const std::string_view name = mapping_base_name(dump->shown);
+    const bool mapped = std::ranges::any_of(life_.dump_candidates, [&](const auto& each) {
+      return context_.files.info(each.file).base == name;
+    });
+    if (!mapped && dump->header.pid != life_.pid && context_.given.size() != 1) continue;
+    context_.dumps_taken.insert(dump.get());
+    add_dump(dump);
+  }
 }
 
 void JitSources::look() {
   if (looked_ && candidates_seen_ == life_.dump_candidates.size()) return;
   const WorkBudget::Piece piece(context_.files.budget());
   for (; candidates_seen_ < life_.dump_candidates.size(); ++candidates_seen_) {
-    const MappedFileInfo& file = context_.files.info(life_.dump_candidates[candidates_seen_].file);
-    const bool named_so = file.base.ends_with(".dump");
-    auto found = context_.search.mapped_dump(life_, file);
-    if (found) {
-      auto dump = context_.dumps.load(std::move(*found), false);
-      if (dump) {
-        add_dump(std::move(*dump));
-      } else {
-        findings_.push_back({false, "jitdump " + to_string(dump.error())});
-      }
-    } else if (named_so) {
-      // Other executables are candidates only because they were mapped: nothing to tell.
-      findings_.push_back({false, "jitdump " + to_string(found.error())});
-    }
+    look_at_candidate(life_.dump_candidates[candidates_seen_]);
   }
   if (looked_) return;
   looked_ = true;
-  std::vector<std::string> refused;
-  for (FoundFile& file : context_.search.recorded_dumps(life_, refused)) {
-    auto dump = context_.dumps.load(std::move(file), true);
-    if (!dump) {
-      refused.push_back(to_string(dump.error()));
-      continue;
-    }
-    // A pid that was used again has a file for each life.
-    const Timeline& timeline = (*dump)->timeline;
-    if (timeline.size() != 0 && (timeline.first_time() > life_.end ||
-                                 (life_.start != 0 && timeline.last_time() < life_.start))) {
-      continue;
-    }
-    add_dump(std::move(*dump));
-  }
-  for (std::string& text : refused) findings_.push_back({false, std::move(text)});
-  for (const auto& dump : context_.given) {
-    const std::string_view name = mapping_base_name(dump->shown);
-    const bool mapped = std::ranges::any_of(life_.dump_candidates, [&](const auto& each) {
-      return context_.files.info(each.file).base == name;
-    });
-    if (mapped || dump->header.pid == life_.pid || context_.given.size() == 1) add_dump(dump);
-  }
+  look_at_recorded();
+  look_at_given();
 }
 
 void JitSources::open_map() {
   if (map_looked_) return;
   map_looked_ = true;
   const WorkBudget::Piece piece(context_.files.budget());
-  std::vector<uint32_t> other_pids;
+  SourceSearch::Hints hints;
   if (const uint32_t pid = context_.search.namespace_pid(life_); pid != 0 && pid != life_.pid) {
-    other_pids.push_back(pid);
+    hints.pids.push_back(pid);
   }
-  // A dump that the process mapped says what the process calls itself.
+  // A dump that the process mapped says what the process calls itself, and who it is.
   for (const auto& dump : dumps_) {
     const uint32_t pid = dump->header.pid;
-    if (!dump->recorded && pid != 0 && pid != life_.pid) other_pids.push_back(pid);
+    if (!dump->recorded && pid != 0 && pid != life_.pid) hints.pids.push_back(pid);
+    if (dump->owner && pid == life_.pid) hints.owners.push_back(*dump->owner);
   }
-  auto found = context_.search.perf_map(life_, other_pids);
+  std::vector<std::string> refused;
+  context_.maps_taken.insert(life_.pid);
+  auto found = context_.search.perf_map(life_, hints, refused);
+  for (std::string& text : refused) tell(false, std::move(text));
   if (!found) {
-    findings_.push_back({false, to_string(found.error())});
+    tell(false, to_string(found.error()));
     return;
   }
   const std::string shown = found->shown;
@@ -199,12 +272,12 @@ void JitSources::open_map() {
       !found->copied && begin && found->modified_ns < *begin - context_.facts.wall_slack();
   auto source = byte_source(std::move(found->fd), shown);
   if (!source) {
-    findings_.push_back({false, to_string(source.error())});
+    tell(false, to_string(source.error()));
     return;
   }
   auto map = PerfMapIndex::read(std::move(*source), map_diagnostics_);
   if (!map) {
-    findings_.push_back({false, to_string(map.error())});
+    tell(false, to_string(map.error()));
     return;
   }
   map_ = std::move(*map);
@@ -213,7 +286,7 @@ void JitSources::open_map() {
   for (const Diagnostics::Entry& entry : map_diagnostics_.entries()) {
     text += "; " + to_string(entry);
   }
-  findings_.push_back({true, std::move(text)});
+  tell(true, std::move(text));
 }
 
 std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, NoBody& none,
@@ -321,6 +394,7 @@ void JitSources::complete(JitAnswer& answer, uint64_t address) {
 
 std::string JitSources::reason(uint64_t address, uint64_t time) {
   look();
+  update_findings();
   for (const auto& dump : dumps_) {
     if (!dump->timed) continue;
     const TimelineAnswer answer = dump->timeline.at(address, time);
@@ -331,11 +405,12 @@ std::string JitSources::reason(uint64_t address, uint64_t time) {
   }
   if (!dumps_.empty()) return "no body of the process's jitdump lay there at that time";
   if (map_ != nullptr) return "no line of the process's perf map holds the address";
-  for (const Finding& finding : findings_) {
+  for (const LifeFindings::Finding& finding : findings_->list) {
     if (!finding.used && finding.text.find("refused") != std::string::npos) {
       return "the JIT's map or dump was refused";
     }
   }
+  if (dump_is_empty_) return "the process's jitdump is empty";
   return "JIT code without a map or dump";
 }
 

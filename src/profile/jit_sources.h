@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ struct LoadedDump {
   Timeline timeline;
   DumpScopes scopes;
   bool recorded = false;  // written by jitscope record
+  // Of one that the process is proven to have mapped.
+  std::optional<uid_t> owner;
   // Times cannot be compared with the recording's; why_untimed says why.
   bool timed = true;
   std::string why_untimed;
@@ -105,6 +108,19 @@ class DumpCache {
   std::vector<std::shared_ptr<LoadedDump>> all_;
 };
 
+// What was found out about the sources of one life of a process; kept when the life is over.
+struct LifeFindings {
+  struct Finding {
+    bool used = false;
+    std::string text;
+  };
+  uint32_t pid = 0;
+  std::string comm;
+  Runtime runtime = Runtime::unknown;
+  RuntimeKind kind;
+  std::vector<Finding> list;
+};
+
 // What all processes of a recording share.
 struct SourceContext {
   const RecordingFacts& facts;
@@ -114,11 +130,19 @@ struct SourceContext {
   std::vector<std::shared_ptr<LoadedDump>> given;  // by --jitdump
   // Findings that are not about one process.
   std::vector<std::string> notes;
+  // Of all lives whose sources were looked for.
+  std::vector<std::shared_ptr<LifeFindings>> findings;
+  // Those of `given`, and of perf maps given by hand, that a process had a use for.
+  std::set<const LoadedDump*> dumps_taken;
+  std::set<uint32_t> maps_taken;  // pids
 };
+
+// When all samples were seen: tells of dumps and maps that were given and that nothing had a use for.
+void note_unused(SourceContext& context, const NamingOptions& options);
 
 class JitSources {
  public:
-  JitSources(SourceContext& context, const ProcessLife& life) : context_(context), life_(life) {}
+  JitSources(SourceContext& context, const ProcessLife& life);
 
   // A body that a timed source says was alive then. Nothing: no such source, or no body; `none` is
   // narrowed to the time for which that is so.
@@ -132,16 +156,15 @@ class JitSources {
   // Why neither gave a name for the address.
   std::string reason(uint64_t address, uint64_t time);
 
-  // Findings for doctor: each source and whether it was used.
-  struct Finding {
-    bool used = false;
-    std::string text;
-  };
-  [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
   [[nodiscard]] bool any() const { return !dumps_.empty() || map_ != nullptr; }
 
  private:
   void look();
+  void look_at_candidate(const ProcessLife::DumpMapping& candidate);
+  void look_at_recorded();
+  void look_at_given();
+  void tell(bool used, std::string text);
+  void update_findings();
   void doubt(JitAnswer& answer, uint64_t address, uint64_t time);
   void add_dump(std::shared_ptr<LoadedDump> dump);
   void open_map();
@@ -151,11 +174,12 @@ class JitSources {
   size_t candidates_seen_ = 0;
   bool looked_ = false;
   bool map_looked_ = false;
+  bool dump_is_empty_ = false;  // the process's own: nothing, or nothing that is a jitdump
   std::vector<std::shared_ptr<LoadedDump>> dumps_;
   std::unique_ptr<PerfMapIndex> map_;
   bool map_is_settled_ = false;  // written to its end before the recording began
   Diagnostics map_diagnostics_;
-  std::vector<Finding> findings_;
+  std::shared_ptr<LifeFindings> findings_;
 };
 
 }  // namespace jitscope

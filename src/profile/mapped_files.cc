@@ -36,13 +36,19 @@ uint32_t MappedFiles::number(const perfdata::Mmap& mmap) {
   Key key{std::string(mmap.path), mmap.has_inode ? mmap.inode : 0,
           std::vector<std::byte>(mmap.build_id.begin(), mmap.build_id.end())};
   const auto found = numbers_.find(key);
-  if (found != numbers_.end()) return found->second;
+  if (found != numbers_.end()) {
+    identify(files_[found->second]->info, mmap);
+    return found->second;
+  }
   auto entry = std::make_unique<Entry>();
   MappedFileInfo& info = entry->info;
   info.kind = mapping_kind(mmap.path);
   info.path = without_deleted(mmap.path);
   info.deleted = info.path.size() != mmap.path.size();
   info.inode = key.inode;
+  if (key.inode != 0) {
+    info.identity = FileIdentity{mmap.major, mmap.minor, mmap.inode, mmap.generation};
+  }
   info.build_id = key.build_id;
   if (info.build_id.empty()) {
     const auto id = build_ids_.find(info.path);
@@ -54,6 +60,20 @@ uint32_t MappedFiles::number(const perfdata::Mmap& mmap) {
   files_.push_back(std::move(entry));
   numbers_.emplace(std::move(key), result);
   return result;
+}
+
+// What a further mapping of the path and inode says of the file.
+void MappedFiles::identify(MappedFileInfo& info, const perfdata::Mmap& mmap) {
+  if (!info.identity) return;
+  FileIdentity& known = *info.identity;
+  const bool other = known.major != mmap.major || known.minor != mmap.minor ||
+                     (known.generation != 0 && mmap.generation != 0 &&
+                      known.generation != mmap.generation);
+  if (other) {
+    info.identity.reset();
+  } else if (known.generation == 0) {
+    known.generation = mmap.generation;
+  }
 }
 
 const MappedContents& MappedFiles::open(uint32_t file) {

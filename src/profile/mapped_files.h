@@ -22,14 +22,26 @@ namespace jitscope {
 inline constexpr std::string_view kNoTimeLeft = "reading files for their names took too long";
 inline constexpr std::string_view kNotAllRead = "not all symbols of the ELF file were read";
 
+// Which file it is in the file system, as the kernel tells with a mapping.
+struct FileIdentity {
+  uint32_t major = 0;
+  uint32_t minor = 0;
+  uint64_t inode = 0;
+  uint64_t generation = 0;  // 0: not recorded; most file systems count an inode's uses
+};
+
 struct MappedFileInfo {
   std::string path;  // as recorded, without " (deleted)"
   MappingKind kind = MappingKind::file;
   bool deleted = false;
   uint64_t inode = 0;  // 0: not recorded
+  // Nothing: not recorded, or mappings of one path and inode tell of different files.
+  std::optional<FileIdentity> identity;
   BuildIdBytes build_id;
   std::string shown;  // for output: "/usr/lib/libc.so.6", "[vdso]"
   std::string base;   // its last part
+  // As runtimes call a jitdump.
+  [[nodiscard]] bool named_as_dump() const { return base.ends_with(".dump"); }
 };
 
 // What a mapped file turned out to be.
@@ -75,6 +87,7 @@ class MappedFiles {
   };
   void open_file(Entry& entry);
   void read_file(Entry& entry);
+  static void identify(MappedFileInfo& info, const perfdata::Mmap& mmap);
 
   const NamingOptions& options_;
   ElfImageOptions elf_options_;

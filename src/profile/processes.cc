@@ -94,6 +94,7 @@ void Processes::apply_mmap(const perfdata::RecordHead& head, const perfdata::Mma
   life->space.map(range);
   if (!mmap.executable) return;
   if (life->runtime == Runtime::unknown) life->runtime = runtime_of_file(info.path);
+  life->kind.see(info.path);
   // A jitdump is marked by an executable mapping of its start, whatever it is called.
   if ((info.kind == MappingKind::file || info.kind == MappingKind::deleted_file) &&
       mmap.page_offset == 0 && info.base.find(".so") == std::string::npos) {
@@ -169,6 +170,7 @@ void Processes::apply_fork(const perfdata::RecordHead& head, const perfdata::For
   if (!made_up) {
     life->space = from->space;
     life->runtime = from->runtime;
+    life->kind = from->kind;
     life->pid_namespace = from->pid_namespace;
     life->mount_namespace = from->mount_namespace;
   }

@@ -16,6 +16,7 @@
 #include "code/code_body.h"
 #include "formats/perfdata/records.h"
 #include "profile/mapped_files.h"
+#include "runtimes/runtime_kind.h"
 
 namespace jitscope {
 
@@ -39,6 +40,7 @@ struct ProcessLife {
   bool uncertain_parent = false;
   bool forked = false;                 // others have it as their parent
   Runtime runtime = Runtime::unknown;  // by the libraries it mapped
+  RuntimeKind kind;                    // finer, for advice
   // Executable mappings of files that may be its jitdump, in order of time.
   struct DumpMapping {
     uint32_t file = 0;

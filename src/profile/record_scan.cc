@@ -15,6 +15,9 @@ constexpr size_t kHeaderBytes = 8;
 constexpr uint32_t kProtExec = 4;
 // FORK records only matter while the recording starts; JIT-like mappings are told once a process.
 constexpr size_t kMostRemembered = 1U << 20U;
+// What other records than samples end in: TID, TIME, CPU, IDENTIFIER, of 8 bytes each.
+constexpr size_t kTrailerBytes = 32;
+constexpr size_t kTimeInTrailer = 8;
 
 }  // namespace
 
@@ -27,7 +30,49 @@ bool path_suggests_jit(std::string_view path) {
 
 void RecordScan::tell(pid_t pid) {
   if (told_.size() >= kMostRemembered) told_.clear();
-  if (told_.insert(pid).second) watcher_.on_code(pid);
+  if (!told_.insert(pid).second) return;
+  const auto began = began_.find(pid);
+  watcher_.on_code(pid, began == began_.end() ? 0 : began->second);
+}
+
+void RecordScan::began(pid_t pid, uint64_t time) {
+  if (began_.size() >= kMostRemembered) began_.clear();
+  began_[pid] = time;
+}
+
+// FORK and EXIT after their header: pid, parent's pid, tid, parent's tid, time.
+void RecordScan::scan_fork(std::string_view body) {
+  ByteCursor cursor(body);
+  const auto pid = static_cast<pid_t>(cursor.u32());
+  const auto parent = static_cast<pid_t>(cursor.u32());
+  const auto tid = static_cast<pid_t>(cursor.u32());
+  (void)cursor.u32();
+  const uint64_t time = cursor.u64();
+  if (!cursor.ok()) return;
+  if (started_.size() < kMostRemembered) started_.insert(tid);
+  if (pid != parent) began(pid, time);
+}
+
+void RecordScan::scan_exit(std::string_view body) {
+  ByteCursor cursor(body);
+  const auto pid = static_cast<pid_t>(cursor.u32());
+  (void)cursor.u32();
+  const auto tid = static_cast<pid_t>(cursor.u32());
+  if (cursor.ok() && pid == tid) began_.erase(pid);
+}
+
+// COMM of an exec after its header.
+void RecordScan::scan_exec(std::string_view body) {
+  ByteCursor cursor(body);
+  const auto pid = static_cast<pid_t>(cursor.u32());
+  if (!cursor.ok()) return;
+  // Another program: it is looked at anew when it maps code.
+  told_.erase(pid);
+  if (body.size() < kTrailerBytes + 8) return;
+  ByteCursor trailer(body.substr(body.size() - kTrailerBytes + kTimeInTrailer));
+  const uint64_t time = trailer.u64();
+  began(pid, time);
+  watcher_.on_exec(pid, time);
 }
 
 // MMAP2 after its header.
@@ -59,6 +104,7 @@ void RecordScan::scan(std::string_view records) {
     const auto bytes = cursor.bytes(size - kHeaderBytes);
     if (!cursor.ok()) return;
     ByteCursor body(bytes);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     switch (static_cast<RecordType>(type)) {
       case RecordType::sample: {
         ++samples_;
@@ -77,19 +123,17 @@ void RecordScan::scan(std::string_view records) {
       case RecordType::lost_samples:
         lost_ += body.u64();
         break;
-      case RecordType::fork: {
-        body.skip(8);  // pid, parent
-        if (started_.size() < kMostRemembered) started_.insert(static_cast<pid_t>(body.u32()));
+      case RecordType::fork:
+        scan_fork(text);
         break;
-      }
-      case RecordType::comm: {
-        const auto pid = static_cast<pid_t>(body.u32());
-        // Another program: it is looked at anew when it maps code.
-        if ((misc & perfdata::kMiscCommExec) != 0) told_.erase(pid);
+      case RecordType::exit:
+        scan_exit(text);
         break;
-      }
+      case RecordType::comm:
+        if ((misc & perfdata::kMiscCommExec) != 0) scan_exec(text);
+        break;
       case RecordType::mmap2:
-        scan_mapping({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        scan_mapping(text);
         break;
       default:
         break;

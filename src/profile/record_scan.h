@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace jitscope {
@@ -14,14 +15,18 @@ namespace jitscope {
 class RecordScan {
  public:
   struct Watcher {
-    // A process mapped code that no ELF file backs, or the library of a runtime.
-    std::function<void(pid_t)> on_code;
+    // A process mapped code that no ELF file backs, or the library of a runtime. `since`: when it
+    // began to run its present program (fork or exec), CLOCK_MONOTONIC; 0: before the recording.
+    std::function<void(pid_t, uint64_t since)> on_code;
+    // A process called exec.
+    std::function<void(pid_t, uint64_t time)> on_exec;
     // An executable mapping of a file.
     std::function<void(pid_t, std::string_view path, uint64_t inode)> on_file;
   };
   explicit RecordScan(Watcher watcher) : watcher_(std::move(watcher)) {}
 
-  // Whole records, whose samples carry IDENTIFIER, IP, TID and TIME.
+  // Whole records, whose samples carry IDENTIFIER, IP, TID and TIME (so that the other records end
+  // in TID, TIME, CPU and IDENTIFIER).
   void scan(std::string_view records);
 
   [[nodiscard]] uint64_t samples() const { return samples_; }
@@ -33,11 +38,16 @@ class RecordScan {
 
  private:
   void scan_mapping(std::string_view body);
+  void scan_fork(std::string_view body);
+  void scan_exec(std::string_view body);
+  void scan_exit(std::string_view body);
+  void began(pid_t pid, uint64_t time);
   void tell(pid_t pid);
 
   Watcher watcher_;
   std::unordered_set<pid_t> started_;
   std::unordered_set<pid_t> told_;
+  std::unordered_map<pid_t, uint64_t> began_;  // programs that began while recording, and run on
   uint64_t samples_ = 0;
   uint64_t lost_ = 0;
   uint64_t first_sample_ = UINT64_MAX;

@@ -22,6 +22,8 @@
 #include "profile/build_ids.h"
 #include "profile/record_output.h"
 #include "profile/record_scan.h"
+#include "profile/recording_facts.h"
+#include "symbolize/copied_text.h"
 
 namespace jitscope {
 namespace {
@@ -44,8 +46,11 @@ class Recording {
  public:
   explicit Recording(const RecordOptions& options)
       : options_(options),
-        scan_({[this](pid_t pid) {
-                 if (follower_) follower_->add(pid);
+        scan_({[this](pid_t pid, uint64_t since) {
+                 if (follower_) follower_->add(pid, false, since);
+               },
+               [this](pid_t pid, uint64_t time) {
+                 if (follower_) follower_->called_exec(pid, time);
                },
                [this](pid_t pid, std::string_view path, uint64_t inode) {
                  build_ids_.saw(pid, path, inode);
@@ -68,6 +73,7 @@ class Recording {
   Status collect();
   Status finish();
   Status pass();
+  Status tell_of_copied_text();
   Status cover_missed_threads();
   void end_command();
   // What is left when it cannot go on; the error with what the user still has.
@@ -155,6 +161,8 @@ Status Recording::describe() {
     const auto maps = read_maps(pid);
     if (maps) {
       append_mapping_records(records, *builder_, pid, *maps);
+      // Over the anonymous memory that it was moved to.
+      append_mapping_records(records, *builder_, pid, find_copied_text(pid, *maps));
       for (const Mapping& mapping : *maps) {
         if (mapping.executable && !mapping.deleted)
           build_ids_.saw(pid, mapping.path, mapping.inode);
@@ -178,6 +186,16 @@ Status Recording::pass() {
     scan_.scan(records);
     return writer_->records(records);
   });
+}
+
+// From now on the code has its file's names, for all who read the recording.
+Status Recording::tell_of_copied_text() {
+  if (!follower_) return {};
+  std::string records;
+  for (const CopiedText& each : follower_->take_copied_text()) {
+    append_mapping_records(records, *builder_, each.pid, each.mappings, monotonic_ns(), first_id_);
+  }
+  return records.empty() ? Status{} : writer_->records(records);
 }
 
 bool Recording::targets_ended() {
@@ -209,6 +227,7 @@ Status Recording::collect() {
     if (over) sampler_->stop();
     const uint64_t before = writer_->data_bytes();
     JITSCOPE_TRY(pass());
+    JITSCOPE_TRY(tell_of_copied_text());
     if (writer_->data_bytes() != before) {
       JITSCOPE_TRY(writer_->finished_round());
       JITSCOPE_TRY(writer_->checkpoint());
@@ -303,7 +322,9 @@ void Recording::set_features() {
     writer_->set_feature(Feature::os_release, perfdata::string_feature(&names.release[0]));
     writer_->set_feature(Feature::arch, perfdata::string_feature(&names.machine[0]));
   }
-  writer_->set_feature(Feature::version, perfdata::string_feature(options_.version));
+  writer_->set_feature(Feature::version, perfdata::string_feature(
+                                               options_.version +
+                                               std::string(result_.folder.empty() ? "" : kWithNames)));
   const auto online = list_online_cpus();
   writer_->set_feature(Feature::cpu_count, perfdata::cpu_count_feature(
                                                static_cast<uint32_t>(count_possible_cpus()),

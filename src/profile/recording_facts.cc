@@ -44,6 +44,17 @@ RecordingFacts::RecordingFacts(std::string path, const perfdata::Header& header)
   if (modified_ && *modified_ < boot_wall_time() - 5 * kSecond) this_machine_ = false;
 }
 
+std::string RecordingFacts::names_folder() const {
+  if (!by_jitscope() || !header_->version.ends_with(kWithNames)) return {};
+  return path_ + ".jit";
+}
+
+bool RecordingFacts::names_are_missing() const {
+  const std::string folder = names_folder();
+  struct stat status{};
+  return !folder.empty() && ::stat(folder.c_str(), &status) != 0;
+}
+
 std::optional<uint64_t> RecordingFacts::time_of_ticks(uint64_t ticks) const {
   // linux: tools/perf/util/tsc.c, tsc_to_perf_time.
   const auto& conversion = header_->time_conversion;

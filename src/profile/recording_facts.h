@@ -7,10 +7,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "formats/perfdata/reader.h"
 
 namespace jitscope {
+
+// How jitscope record ends the version that it writes into a recording with a folder of names.
+inline constexpr std::string_view kWithNames = ", names of JIT code in a folder beside it";
 
 class RecordingFacts {
  public:
@@ -27,6 +31,10 @@ class RecordingFacts {
   [[nodiscard]] static bool by_jitscope(const perfdata::Header& header) {
     return header.version.empty() || header.version.starts_with("jitscope");
   }
+  // The folder that jitscope record left beside the recording; "" when it says that it left none.
+  [[nodiscard]] std::string names_folder() const;
+  // It said so, and the folder is not there.
+  [[nodiscard]] bool names_are_missing() const;
   // Sample times can be compared with CLOCK_MONOTONIC times.
   [[nodiscard]] bool monotonic() const { return header_->clock() == 1; }
   // A TSC value as a time of the recording; nothing where the recording does not tell how.

@@ -7,6 +7,7 @@
 #include "formats/perfdata/callchain.h"
 #include "profile/jit_name.h"
 #include "profile/offline_images.h"
+#include "profile/text_compare.h"
 #include "runtimes/map_name.h"
 #include "symbolize/mapping_kind.h"
 
@@ -26,7 +27,8 @@ bool same_mapping(const MappedRange* mine, const MappedRange* other) {
 Resolver::Resolver(SourceContext& context, const NamingOptions& options)
     : context_(context),
       options_(options),
-      offline_(std::make_unique<OfflineImages>(options.root)) {}
+      offline_(std::make_unique<OfflineImages>(options.root)),
+      compare_(std::make_unique<TextCompare>(context.search, context.files, options)) {}
 Resolver::~Resolver() = default;
 
 std::string Resolver::map_dso(const ProcessLife& life) {
@@ -218,6 +220,31 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   return true;
 }
 
+// Memory that took the place of a file's code: a copy of it (on large pages), or a JIT's code.
+bool Resolver::resolve_copied(Resolution& out, const ProcessLife& life, const MappedRange& range,
+                              const AddressQuery& query, uint64_t lookup, AddressRange& reach) {
+  MappedRange file = range;
+  file.file = range.under;
+  file.page_offset = range.start + range.under_bias;
+  file.memory = false;
+  const uint64_t page = lookup & ~(TextCompare::kPage - 1);
+  std::string reason;
+  Resolution native;
+  reach.narrow(page, page + TextCompare::kPage - 1);
+  if (!resolve_elf(native, file, query, lookup, reason, reach)) return false;
+  const TextCompare::Verdict verdict = compare_->page(life, range, lookup);
+  if (verdict == TextCompare::Verdict::differs) return false;
+  out.location = native.location;
+  out.named = true;
+  if (verdict == TextCompare::Verdict::same) return true;
+  Frame frame = frames_[out.location.frame];
+  frame.ambiguous = true;
+  frame.candidates = frame.method + " | code written over it";
+  frame.reason = kCopiedText;
+  out.location.frame = frames_.number(std::move(frame));
+  return true;
+}
+
 bool Resolver::in_erlang_prologue(const ProcessLife& life, const Resolution& answer) const {
   return life.runtime == Runtime::erlang && answer.named &&
          is_erlang_prologue(frames_[answer.location.frame].raw);
@@ -318,6 +345,11 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   if (auto answer = ask_untimed(life, *range, lookup, reach)) {
     take_jit_answer(out, life, *answer, *range, lookup, query, reach);
     out.valid_from = from;
+    out.valid_until = until;
+    return out;
+  }
+  if (memory && range->under != kNoFile && !options_.jit_only &&
+      resolve_copied(out, life, *range, query, lookup, reach)) {
     out.valid_until = until;
     return out;
   }

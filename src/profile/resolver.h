@@ -23,6 +23,11 @@
 namespace jitscope {
 
 class OfflineImages;
+class TextCompare;
+
+// Why a name of copied code is not certain.
+inline constexpr std::string_view kCopiedText =
+    "code that the program copied away from its file: whether it was changed cannot be told";
 
 // A body that a JIT source named, for those who write it down: what lay at [start, start + size).
 // One entry for each body and each way it was shown (certain or ambiguous).
@@ -133,6 +138,8 @@ class Resolver {
                         uint64_t lookup, AddressRange& reach);
   bool resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
                    uint64_t lookup, std::string& reason, AddressRange& reach);
+  bool resolve_copied(Resolution& out, const ProcessLife& life, const MappedRange& range,
+                      const AddressQuery& query, uint64_t lookup, AddressRange& reach);
   std::optional<JitAnswer> ask_timed(ProcessLife& life, const MappedRange& range, uint64_t address,
                                      uint64_t time, NoBody& none, AddressRange& reach);
   std::optional<JitAnswer> ask_untimed(ProcessLife& life, const MappedRange& range,
@@ -189,6 +196,7 @@ class Resolver {
   std::string recorded_text_name_;
   std::map<uint64_t, BpfSymbol> bpf_;  // by start
   std::unique_ptr<OfflineImages> offline_;
+  std::unique_ptr<TextCompare> compare_;
   bool any_offline_ = false;
 };
 

@@ -85,7 +85,7 @@ Status Session::prepare(const std::string& path) {
   search_ = std::make_unique<SourceSearch>(*facts_, options_.naming);
   dumps_ = std::make_unique<DumpCache>(*facts_, options_.naming.lines, options_.keep_raw);
   context_ =
-      std::make_unique<SourceContext>(SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}});
+      std::make_unique<SourceContext>(SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}, {}, {}, {}});
   resolver_ = std::make_unique<Resolver>(*context_, options_.naming);
   for (const perfdata::BuildIdEntry& entry : header.build_ids) {
     if (entry.kernel && entry.path.starts_with("[kernel")) {
@@ -112,7 +112,9 @@ Status Session::run(SampleConsumer& consumer) {
   consumer_ = &consumer;
   addresses_ = consumer.wants_addresses();
   stacks_ = consumer.wants_stacks();
-  return reader_->read(*this);
+  const Status status = reader_->read(*this);
+  note_unused(*context_, options_.naming);
+  return status;
 }
 
 bool Session::on_record(const perfdata::Record& record) {

@@ -4,7 +4,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +31,40 @@ bool is_jitdump(const UniqueFd& fd) {
   std::array<std::byte, 8> head{};
   const ssize_t got = ::pread(fd.get(), head.data(), head.size(), 0);
   return got == static_cast<ssize_t>(head.size()) && jitdump::looks_like_jitdump(head);
+}
+
+// How often the file's inode has been used; nothing where its file system does not tell.
+std::optional<uint64_t> generation_of(const UniqueFd& fd) {
+  long value = 0;  // file systems write 4 bytes or 8
+  if (::ioctl(fd.get(), FS_IOC_GETVERSION, &value) != 0) return std::nullopt;
+  return static_cast<uint32_t>(value);
+}
+
+// When the file was made, CLOCK_REALTIME; no call changes that later.
+std::optional<int64_t> birth_of(const UniqueFd& fd) {
+  struct statx status{};
+  if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BTIME, &status) != 0 ||
+      (status.stx_mask & STATX_BTIME) == 0) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(status.stx_btime.tv_sec) * 1'000'000'000 + status.stx_btime.tv_nsec;
+}
+
+// What a file that is no jitdump is instead.
+Error no_jitdump(const FoundFile& found) {
+  struct stat status{};
+  const bool empty = ::fstat(found.fd.get(), &status) == 0 && status.st_size == 0;
+  if (!empty) return {ErrorKind::damaged, "is no jitdump", found.shown, "", 0};
+  return {ErrorKind::damaged, "is empty", found.shown,
+          "the program had written nothing to it yet, or the disk was full", 0};
+}
+
+// Keeps the worse of two findings about one source: that of a file that is there, if it can be had.
+void keep(Error& best, Error error, std::vector<std::string>& refused) {
+  if (error.kind != ErrorKind::not_permitted && error.kind != ErrorKind::damaged) return;
+  if (best.kind == error.kind && best.where == error.where) return;
+  if (best.kind != ErrorKind::not_found) refused.push_back(to_string(best));
+  best = std::move(error);
 }
 
 std::vector<std::string> names_in(const std::string& root, const std::string& folder) {
@@ -105,8 +142,8 @@ std::vector<uid_t> SourceSearch::owners(const ProcessLife* live) const {
   return result;
 }
 
-Result<FoundFile> SourceSearch::open_trusted(const std::string& root, const std::string& path,
-                                             const std::vector<uid_t>& owners) const {
+Result<FoundFile> SourceSearch::open_regular(const std::string& root,
+                                             const std::string& path) const {
   FoundFile found;
   found.shown = root + path;
   const int no_link = options_.force ? 0 : O_NOFOLLOW;
@@ -127,17 +164,35 @@ Result<FoundFile> SourceSearch::open_trusted(const std::string& root, const std:
     return fail(ErrorKind::not_permitted, fmt::format("refused: is {}", file_kind(status.st_mode)),
                 found.shown, "a runtime writes a regular file");
   }
-  if (!options_.force && std::ranges::find(owners, status.st_uid) == owners.end()) {
-    return fail(ErrorKind::not_permitted,
-                fmt::format("refused: belongs to user {}, neither to root nor to the process's or "
-                            "the recording's owner",
-                            status.st_uid),
-                found.shown, "--force if it can be trusted");
-  }
   found.modified_ns =
       static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
   found.device = status.st_dev;
   found.inode = status.st_ino;
+  found.owner = status.st_uid;
+  found.mode = status.st_mode;
+  return found;
+}
+
+Status SourceSearch::trusted(const FoundFile& found, const std::vector<uid_t>& owners) const {
+  if (options_.force || std::ranges::find(owners, found.owner) != owners.end()) return {};
+  if (found.proven) {
+    if ((found.mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+    return fail(ErrorKind::not_permitted,
+                fmt::format("refused: belongs to user {}, and others may write it (mode {:04o})",
+                            found.owner, found.mode & 07777U),
+                found.shown, "--force if it can be trusted");
+  }
+  return fail(ErrorKind::not_permitted,
+              fmt::format("refused: belongs to user {}, neither to root nor to the process's or "
+                          "the recording's owner",
+                          found.owner),
+              found.shown, "--force if it can be trusted");
+}
+
+Result<FoundFile> SourceSearch::open_trusted(const std::string& root, const std::string& path,
+                                             const std::vector<uid_t>& owners) const {
+  JITSCOPE_ASSIGN(FoundFile found, open_regular(root, path));
+  JITSCOPE_TRY(trusted(found, owners));
   return found;
 }
 
@@ -163,10 +218,11 @@ Status SourceSearch::times_fit(const FoundFile& file, const ProcessLife& life) c
   return {};
 }
 
-Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life,
-                                         const std::vector<uint32_t>& other_pids) const {
+Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life, const Hints& hints,
+                                         std::vector<std::string>& refused) const {
   const bool live = lives(life);
-  const auto allowed = owners(live ? &life : nullptr);
+  auto allowed = owners(live ? &life : nullptr);
+  allowed.insert(allowed.end(), hints.owners.begin(), hints.owners.end());
   const auto given = options_.perf_maps.find(life.pid);
   if (given != options_.perf_maps.end()) {
     // The user vouches for it.
@@ -178,7 +234,7 @@ Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life,
     found.copied = true;
     return found;
   }
-  std::vector<uint32_t> pids = other_pids;
+  std::vector<uint32_t> pids = hints.pids;
   pids.push_back(life.pid);
   std::vector<std::pair<std::string, std::string>> places;  // root, path
   for (const uint32_t pid : pids) {
@@ -195,14 +251,17 @@ Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life,
     if (found) {
       found->copied = root.empty() && path == facts_.folder() + own && path != "/tmp/" + own;
       const Status fits = times_fit(*found, life);
-      if (fits) return found;
-      best = fits.error();
-    } else if (found.error().kind == ErrorKind::not_permitted) {
-      best = found.error();
+      if (fits) {
+        if (best.kind != ErrorKind::not_found) refused.push_back(to_string(best));
+        return found;
+      }
+      keep(best, fits.error(), refused);
+    } else {
+      keep(best, found.error(), refused);
     }
   }
   if (best.kind == ErrorKind::not_found && in_pid_namespace(life)) {
-    if (auto found = map_by_addresses(life, allowed)) return found;
+    return map_by_addresses(life, allowed);
   }
   return fail(std::move(best));
 }
@@ -227,9 +286,53 @@ Result<FoundFile> SourceSearch::map_by_addresses(const ProcessLife& life,
   return std::move(*only);
 }
 
-Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life,
-                                            const MappedFileInfo& file) const {
+// Whether the recording tells that this is the very file that was mapped, or what is missing. An
+// inode that is used again for another file has another generation, or at least was born later.
+Status SourceSearch::proven(const FoundFile& found, const MappedFileInfo& file,
+                            uint64_t mapped) const {
+  const auto not_known = [&](std::string_view why) {
+    return fail(ErrorKind::not_possible, std::string(why), found.shown);
+  };
+  if (!file.identity) {
+    if (file.inode != 0) return not_known("the recording tells of several files of this name");
+    return not_known(file.build_id.empty()
+                         ? "the recording does not say which file the process mapped (no inode)"
+                         : "the recording has the build-id of the file that was mapped, not its "
+                           "inode (perf record --no-buildid-mmap)");
+  }
+  const FileIdentity& identity = *file.identity;
+  if (identity.inode != found.inode ||
+      ::makedev(identity.major, identity.minor) != found.device) {
+    return not_known("it is another file than the one that the process mapped (device and inode)");
+  }
+  const auto generation = generation_of(found.fd);
+  if (identity.generation != 0 && generation) {
+    if (*generation == static_cast<uint32_t>(identity.generation)) return {};
+    return not_known("it is another file than the one that the process mapped (generation)");
+  }
+  const auto born = birth_of(found.fd);
+  const uint64_t begin = facts_.header().first_sample_time.value_or(0);
+  const auto then = facts_.wall_time(std::max(mapped, begin));
+  if (!born || !then) {
+    return not_known("whether its inode was another file's when the process mapped it cannot be told");
+  }
+  if (*born <= *then + facts_.wall_slack()) return {};
+  return not_known("it was made after the process had mapped a file of its name");
+}
+
+// At the recorded path a file of another inode is another file; elsewhere it is a copy.
+Status SourceSearch::is_mapped(const FoundFile& found, const MappedFileInfo& file) const {
+  if (options_.force || found.copied || file.inode == 0 || file.inode == found.inode) return {};
+  return fail(ErrorKind::not_permitted,
+              "refused: another file than the one that was mapped (its inode differs)", found.shown,
+              "--jitdump " + found.shown + " if it is the right one");
+}
+
+Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life, const MappedFileInfo& file,
+                                            uint64_t mapped,
+                                            std::vector<std::string>& refused) const {
   const bool live = lives(life);
+  const bool named_so = file.named_as_dump();
   const auto allowed = owners(live ? &life : nullptr);
   std::vector<std::pair<std::string, std::string>> places;
   if (!options_.root.empty()) places.emplace_back(options_.root, file.path);
@@ -239,21 +342,23 @@ Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life,
   Error best{ErrorKind::not_found, "the jitdump that the process mapped is not there", file.path,
              "give it with --jitdump FILE, or its file system with --root DIR", 0};
   for (const auto& [root, path] : places) {
-    auto found = open_trusted(root, path, allowed);
-    if (!found) {
-      if (found.error().kind == ErrorKind::not_permitted) best = found.error();
+    auto found = open_regular(root, path);
+    if (!found || !is_jitdump(found->fd)) {
+      // Other executables are candidates only because they were mapped: nothing to tell.
+      if (named_so) keep(best, found ? no_jitdump(*found) : found.error(), refused);
       continue;
     }
-    if (!is_jitdump(found->fd)) continue;
-    // At the recorded path a file of another inode is another file; elsewhere it is a copy.
     found->copied = !options_.root.empty() || path != file.path;
-    if (!options_.force && !found->copied && file.inode != 0 && file.inode != found->inode) {
-      best = Error{ErrorKind::not_permitted,
-                   "refused: another file than the one that was mapped (its inode differs)",
-                   found->shown, "--jitdump " + found->shown + " if it is the right one", 0};
-      continue;
+    const Status identity = proven(*found, file, mapped);
+    found->proven = identity.has_value();
+    Status fits = trusted(*found, allowed);
+    if (!fits && !identity) fits.error().what += ", and " + identity.error().what;
+    if (fits) fits = is_mapped(*found, file);
+    if (fits) {
+      if (best.kind == ErrorKind::not_permitted) refused.push_back(to_string(best));
+      return found;
     }
-    return found;
+    keep(best, fits.error(), refused);
   }
   return fail(std::move(best));
 }
@@ -273,16 +378,20 @@ std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& refus
       FoundFile found;
       found.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
       struct stat status{};
-      const bool regular =
-          found.fd && ::fstat(found.fd.get(), &status) == 0 && S_ISREG(status.st_mode);
+      const bool there = found.fd && ::fstat(found.fd.get(), &status) == 0;
+      const bool regular = there && S_ISREG(status.st_mode);
       if (regular && is_jitdump(found.fd)) {
         found.shown = path;
         found.inode = status.st_ino;
         found.device = status.st_dev;
         found.copied = true;
         result.push_back(std::move(found));
-      } else if (!folder) {
-        refused.push_back(path + ": no jitdump");
+      } else if (!there) {
+        refused.push_back(to_string(system_error("cannot be opened", path)));
+      } else if (!folder || (regular && path.ends_with(".dump"))) {
+        // Other files of a folder are none of ours.
+        found.shown = path;
+        refused.push_back(regular ? to_string(no_jitdump(found)) : path + ": no regular file");
       }
     }
   }
@@ -297,7 +406,11 @@ std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
   const std::string prefix = fmt::format("jit-{}-", life.pid);
   const auto allowed = owners(nullptr);
   for (const std::string& name : names_in({}, folder)) {
-    if (!name.starts_with(prefix) || !name.ends_with(".dump")) continue;
+    if (!name.starts_with(prefix)) continue;
+    if (name.ends_with(".dump.new")) {
+      refused.push_back(fmt::format("{}/{}: was never finished (the disk was full?)", folder, name));
+    }
+    if (!name.ends_with(".dump")) continue;
     if (!facts_.by_jitscope()) {
       refused.push_back(
           fmt::format("{}/{}: refused: left by jitscope record of another recording; this one was "
@@ -309,8 +422,7 @@ std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
     if (found && is_jitdump(found->fd)) {
       result.push_back(std::move(*found));
     } else {
-      refused.push_back(found ? fmt::format("{}/{}: no jitdump", folder, name)
-                              : to_string(found.error()));
+      refused.push_back(to_string(found ? no_jitdump(*found) : found.error()));
     }
   }
   return result;

@@ -136,7 +136,8 @@ std::string why_still_empty(const Process& process, const PerfMapPlace& place, R
 }
 
 // The sources of a process with JIT code, best first.
-std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInfo& runtime) {
+std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInfo& runtime,
+                                        const RuntimeKind& kind) {
   std::vector<SourceFinding> found;
   bool structures = false;
   if (runtime.runtime == Runtime::hotspot) {
@@ -152,7 +153,7 @@ std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInf
     found.push_back({SourceKind::perf_map, nothing.empty(), map->shown() + nothing});
   } else if (!none || runtime.runtime != Runtime::hotspot) {
     found.push_back({SourceKind::perf_map, false,
-                     none ? how_to_get_a_perf_map(runtime.runtime) : in_one_line(map.error())});
+                     none ? how_to_get_a_perf_map(runtime.runtime, kind) : in_one_line(map.error())});
   }
   if (runtime.runtime == Runtime::hotspot && !structures) {
     const Status can = can_attach(process);
@@ -246,7 +247,7 @@ Result<ProcessFindings> examine(const Process& process) {
   }
   for (const JitMapping& jit : findings.jit_mappings) findings.jit_bytes += jit.mapping.size();
   findings.runtime = detect_runtime(process, maps);
-  findings.sources = find_sources(process, findings.runtime);
+  findings.sources = find_sources(process, findings.runtime, kind_of(maps));
   judge(process, maps, findings);
   return findings;
 }

@@ -23,4 +23,9 @@ std::string how_to_get_a_perf_map(Runtime runtime) {
   return "its runtime must write /tmp/perf-PID.map (python -X perf, for one)";
 }
 
+std::string how_to_get_a_perf_map(Runtime runtime, const RuntimeKind& kind) {
+  const bool finer = runtime == Runtime::unknown && !kind.name().empty();
+  return finer ? kind.how_to_name() : how_to_get_a_perf_map(runtime);
+}
+
 }  // namespace jitscope

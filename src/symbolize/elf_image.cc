@@ -99,6 +99,8 @@ void ElfImage::State::load(std::unique_ptr<ElfFile> file) {
       inner = mini_debug_info(*file);
       if (inner != nullptr) add(*inner);
       only_dynamic = inner == nullptr && table.has_code();
+    } else {
+      only_dynamic = table.has_code() && !table.has_local_code();
     }
   }
   has_functions = table.has_code();

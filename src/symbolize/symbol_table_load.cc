@@ -145,6 +145,7 @@ void SymbolTable::add(const ElfFile& file, const ElfFile::Section& section) {
     added.binding = GELF_ST_BIND(symbol.st_info);
     added.code = kind.code;
     has_code_ |= kind.code;
+    has_local_code_ |= kind.code && added.binding == STB_LOCAL;
     symbols_.push_back(added);
   }
 }

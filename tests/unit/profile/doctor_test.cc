@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "profile/doctor_advice.h"
 #include "support/perfdata_builder.h"
 
 namespace jitscope {
@@ -16,6 +17,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 class DoctorTest : public ::testing::Test {
@@ -147,6 +149,41 @@ TEST(Doctor, AdviceIsForTheRuntime) {
   EXPECT_THAT(advice_for(none, Runtime::hotspot), HasSubstr("jitscope record -p"));
   EXPECT_THAT(advice_for(none, Runtime::v8), HasSubstr("--perf-prof"));
   EXPECT_THAT(advice_for(none, Runtime::v8), HasSubstr("--perf-map PID=FILE"));
+}
+
+TEST(Doctor, AdviceLooksAtWhatTheRecordingHolds) {
+  const std::string none = "JIT code without a map or dump";
+  Program program(Runtime::hotspot);
+  program.followed = true;
+  EXPECT_THAT(advice_for(none, program), HasSubstr("ended before jitscope record had looked"));
+  program.names_missing = true;
+  EXPECT_THAT(advice_for(none, program), HasSubstr("missing: put it beside the recording"));
+  EXPECT_THAT(advice_for("the process's jitdump is empty", Runtime::v8), HasSubstr("in blocks"));
+  EXPECT_THAT(advice_for("the process's jitdump is empty", Runtime::unknown), Not(IsEmpty()));
+}
+
+// Nobody gets another runtime's flags.
+TEST(Doctor, AdviceIsForWhatTheProcessMapped) {
+  const auto advice = [](std::initializer_list<std::string_view> files) {
+    Program program(Runtime::unknown);
+    for (const std::string_view file : files) program.kind.see(file);
+    return advice_for("JIT code without a map or dump", program);
+  };
+  const std::string luajit = advice({"/usr/bin/luajit-2.1.0-beta3"});
+  EXPECT_THAT(luajit, HasSubstr("cannot be named"));
+  EXPECT_THAT(luajit, Not(HasSubstr("-X perf")));
+  EXPECT_THAT(advice({"/usr/bin/pypy3.9", "/usr/lib/libpypy3.9-c.so"}), HasSubstr("PyPy writes"));
+  EXPECT_THAT(advice({"/usr/bin/ruby3.1", "/usr/lib/libruby-3.1.so.3.1.2"}),
+              HasSubstr("before 3.3 writes neither"));
+  EXPECT_EQ(advice({"/usr/bin/ruby3.4"}), "start ruby with --yjit --yjit-perf (a map)");
+  EXPECT_THAT(advice({"/opt/bun/bin/bun"}), HasSubstr("BUN_JSC_useJITDump=1"));
+  EXPECT_THAT(advice({"/usr/bin/python3.11"}), HasSubstr("before 3.12 compiles nothing"));
+  EXPECT_THAT(advice({"/usr/bin/python3.13"}), HasSubstr("-X perf_jit"));
+  EXPECT_THAT(advice({"/usr/lib/postgresql/15/bin/postgres"}), HasSubstr("jit_profiling_support"));
+  const std::string other = advice({"/usr/bin/something"});
+  for (const char* flag : {"--perf-prof", "-X perf", "--yjit", "--jitmap", "JPperf"}) {
+    EXPECT_THAT(other, Not(HasSubstr(flag)));
+  }
 }
 
 }  // namespace

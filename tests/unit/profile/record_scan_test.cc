@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -21,7 +22,13 @@ using ::testing::IsEmpty;
 struct Watched {
   std::vector<pid_t> code;
   std::vector<std::string> files;
-  RecordScan scan{{[this](pid_t pid) { code.push_back(pid); },
+  std::vector<uint64_t> since;  // of each of `code`
+  std::vector<std::pair<pid_t, uint64_t>> execs;
+  RecordScan scan{{[this](pid_t pid, uint64_t began) {
+                     code.push_back(pid);
+                     since.push_back(began);
+                   },
+                   [this](pid_t pid, uint64_t time) { execs.emplace_back(pid, time); },
                    [this](pid_t /*pid*/, std::string_view path, uint64_t /*inode*/) {
                      files.emplace_back(path);
                    }}};
@@ -80,6 +87,37 @@ TEST(RecordScan, TellsOnceWhichProcessesMayHaveJitCode) {
   RecordBuilder(0, false).comm(exec, head, {3, 3, "other", true});
   watched.scan.scan(exec + mapping(3, "//anon"));
   EXPECT_THAT(watched.code, ElementsAre(2, 3, 5, 2, 3));
+}
+
+TEST(RecordScan, TellsSinceWhenAProgramRuns) {
+  Watched watched;
+  // As PerfSampler's records end.
+  const RecordBuilder builder(
+      PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU, true);
+  std::string records;
+  builder.fork(records, {}, {10, 1, 10, 1, 500});  // a process
+  builder.fork(records, {}, {10, 10, 11, 10, 600});  // its second thread
+  records += mapping(10, "//anon") + mapping(20, "//anon");
+  perfdata::RecordHead head;
+  head.misc = perfdata::kMiscCommExec;
+  head.time = 700;
+  builder.comm(records, head, {10, 10, "program", true});
+  records += mapping(10, "//anon");
+  head.misc = 0;
+  head.time = 800;
+  builder.comm(records, head, {10, 10, "only a name", false});
+  watched.scan.scan(records + mapping(10, "/jvm/lib/server/libjvm.so", 7));
+  EXPECT_THAT(watched.code, ElementsAre(10, 20, 10, 10));
+  EXPECT_THAT(watched.since, ElementsAre(500, 0, 700, 700));
+  EXPECT_THAT(watched.execs, ElementsAre(std::pair(10, 700)));
+  // Of a process that ended nothing is left for the next one with its pid.
+  std::string exit(24 + 8, '\0');
+  const uint32_t type = 4;
+  exit[0] = static_cast<char>(type);
+  exit[6] = static_cast<char>(exit.size());
+  exit[8] = exit[16] = 10;  // pid, tid
+  watched.scan.scan(exit + mapping(10, "/jvm/lib/server/libjvm.so", 7));
+  EXPECT_EQ(watched.since.back(), 0);
 }
 
 TEST(RecordScan, KnowsThreadsThatStarted) {

@@ -2,13 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <random>
 
+#include "base/clock.h"
 #include "formats/jitdump/jitdump.h"
+#include "formats/perfdata/writer.h"
 #include "profile/collector.h"
 #include "profile/doctor.h"
 #include "support/perfdata_builder.h"
@@ -147,6 +151,147 @@ TEST_F(SessionTest, WhatWasCompiledAfterTheLastLookHasThatReason) {
                   "second", "<no body of the process's jitdump lay there at that time>", "second",
                   "<compiled after the last look of jitscope record, before the process "
                   "ended>"));
+}
+
+// Bodies of a follower's first look may carry the time at which the recording began: when the
+// process was looked at last says whose they are.
+TEST_F(SessionTest, ADumpIsOfTheProgramThatWasLookedAtLast) {
+  PerfDataBuilder builder;
+  builder.comm(kPid, kPid, "sh", Stamp{kPid, kPid, 10, 0});
+  builder.comm(kPid, kPid, "java", Stamp{kPid, kPid, 400 * kMilli, 0}, true);
+  builder.mmap2({.pid = kPid,
+                 .tid = kPid,
+                 .start = kCode,
+                 .length = 0x10000,
+                 .path = "//anon",
+                 .inode = 0,
+                 .stamp = {.pid = kPid, .time = 410 * kMilli}});
+  sample(builder, kPid, 420 * kMilli, kCode + 0x50);
+  const std::filesystem::path folder = write_recording(builder) + ".jit";
+  std::filesystem::create_directory(folder);
+  const std::string name =
+      folder.filename().string() + "/jit-" + std::to_string(kPid) + "-1.dump";
+  for (const uint64_t last_look : {415, 300}) {
+    std::string dump = two_functions();  // of 100 and 200 ms
+    jitdump::Writer(kPid).close(dump, last_look * kMilli);
+    write(name, dump);
+    auto session = Session::open(folder_ + "/perf.data", {});
+    ASSERT_TRUE(session);
+    Collector collector(**session, {});
+    ASSERT_TRUE((*session)->run(collector));
+    const Diagnosis diagnosis = diagnose(**session, collector.take());
+    EXPECT_EQ(diagnosis.unnamed_leaves, last_look == 415 ? 0 : 1);
+    // And never without a word.
+    ASSERT_FALSE(diagnosis.sources.empty());
+    const SourceUse& source = diagnosis.sources.back().used ? diagnosis.sources.back()
+                                                            : diagnosis.sources.front();
+    EXPECT_EQ(source.used, last_look == 415) << source.text;
+    EXPECT_THAT(source.text, ::testing::HasSubstr("-1.dump"));
+  }
+}
+
+// The process is gone, and it was another user's: what it mapped tells which dump is its own.
+TEST_F(SessionTest, ADumpOfAnotherUserCountsWhereTheRecordingProvesIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  const std::string dump = write("jit-5.dump", two_functions());
+  ASSERT_EQ(::chown(dump.c_str(), 4321, 4321), 0);
+  ASSERT_EQ(::chmod(dump.c_str(), 0600), 0);
+  struct stat status{};
+  ASSERT_EQ(::stat(dump.c_str(), &status), 0);
+  const auto told = [&](auto&& change, uint32_t mode = 0600, uint64_t age = 0) {
+    EXPECT_EQ(::chmod(dump.c_str(), mode), 0);
+    PerfDataBuilder builder;
+    const uint64_t now = clock_ns(CLOCK_REALTIME) - age;
+    builder.feature(perfdata::Feature::clock_data,
+                    perfdata::test::Bytes().chars(
+                        perfdata::clock_data_feature(CLOCK_MONOTONIC, now, 150 * kMilli)));
+    jit_process(builder, "");
+    perfdata::test::MmapSpec mapping{.pid = kPid,
+                                     .tid = kPid,
+                                     .start = 0x1000,
+                                     .length = 0x1000,
+                                     .path = dump,
+                                     .major = ::major(status.st_dev),
+                                     .minor = ::minor(status.st_dev),
+                                     .inode = status.st_ino,
+                                     .stamp = {.pid = kPid, .time = 100 * kMilli}};
+    change(mapping);
+    builder.mmap2(mapping);
+    sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+    // The folder of the recording is searched for copies, too: not here.
+    std::filesystem::create_directory(folder_ + "/elsewhere");
+    const std::vector<std::byte> bytes = builder.file();
+    auto session = Session::open(write("elsewhere/perf.data", bytes), {});
+    EXPECT_TRUE(session);
+    Collector collector(**session, {});
+    EXPECT_TRUE((*session)->run(collector));
+    const Diagnosis diagnosis = diagnose(**session, collector.take());
+    for (const SourceUse& source : diagnosis.sources) {
+      if (source.text.find("jit-5.dump") != std::string::npos) {
+        return (source.used ? "used " : "refused ") + source.text;
+      }
+    }
+    return std::string("not told of");
+  };
+  using ::testing::HasSubstr;
+  using ::testing::StartsWith;
+  EXPECT_THAT(told([](auto&) {}), StartsWith("used"));
+  EXPECT_THAT(told([](auto&) {}, 0644), StartsWith("used"));
+  EXPECT_THAT(told([](auto&) {}, 0620),
+              ::testing::AllOf(StartsWith("refused"), HasSubstr("others may write it (mode 0620)")));
+  EXPECT_THAT(told([](auto&) {}, 0602), StartsWith("refused"));
+  EXPECT_THAT(told([](auto& mapping) { ++mapping.minor; }),
+              ::testing::AllOf(StartsWith("refused"), HasSubstr("user 4321"), HasSubstr("device")));
+  EXPECT_THAT(told([](auto& mapping) { ++mapping.inode; }), StartsWith("refused"));
+  EXPECT_THAT(told([](auto& mapping) { mapping.build_id = "01234567890123456789"; }),
+              ::testing::AllOf(StartsWith("refused"), HasSubstr("--no-buildid-mmap")));
+  // An inode that is used again: made after the mapping.
+  EXPECT_THAT(told([](auto&) {}, 0600, 100'000 * kMilli),
+              ::testing::AllOf(StartsWith("refused"), HasSubstr("made after the process had")));
+}
+
+// A file that was left out is told of, whatever the reason.
+TEST_F(SessionTest, NoSourceIsLeftOutWithoutAWord) {
+  PerfDataBuilder builder;
+  const std::string empty = write("jit-5.dump", "");
+  jit_process(builder, empty);
+  sample(builder, kPid, 150 * kMilli, kCode + 0x50);
+  std::filesystem::create_directory(write_recording(builder) + ".jit");
+  const std::string recorded = "perf.data.jit/jit-" + std::to_string(kPid);
+  write(recorded + "-1.dump", "");
+  write(recorded + "-2.dump", "no jitdump at all");
+  write(recorded + "-3.dump.new", "");
+  std::filesystem::create_directory(folder_ + "/given");
+  write("given/a.dump", "");
+  write("given/notes.txt", "none of ours");
+  std::string other;
+  jitdump::Writer(4711).header(other, 0);
+  SessionOptions options;
+  options.naming.jitdumps = {folder_ + "/given", write("b.dump", other), write("c.dump", other)};
+  options.naming.perf_maps[4712] = write("4712.map", "1000 10 f\n");
+  auto session = Session::open(folder_ + "/perf.data", options);
+  ASSERT_TRUE(session);
+  Collector collector(**session, {});
+  ASSERT_TRUE((*session)->run(collector));
+  const Diagnosis diagnosis = diagnose(**session, collector.take());
+  std::vector<std::string> told = diagnosis.notes;
+  for (const SourceUse& source : diagnosis.sources) {
+    EXPECT_FALSE(source.used) << source.text;
+    told.push_back(source.text);
+  }
+  for (const auto& [file, what] : std::vector<std::pair<std::string, std::string>>{
+           {"jit-5.dump", "is empty"},
+           {"-1.dump", "is empty"},
+           {"-2.dump", "is no jitdump"},
+           {"-3.dump.new", "never finished"},
+           {"given/a.dump", "is empty"},
+           {"b.dump", "process 4711, which has no samples"},
+           {"c.dump", "process 4711, which has no samples"},
+           {"4712.map", "process 4712 has no samples"}}) {
+    EXPECT_THAT(told, ::testing::Contains(::testing::AllOf(::testing::HasSubstr(file),
+                                                           ::testing::HasSubstr(what))));
+  }
+  EXPECT_THAT(told, ::testing::Not(::testing::Contains(::testing::HasSubstr("notes.txt"))));
 }
 
 TEST_F(SessionTest, AChildHasTheNamesOfADumpThatItsParentMapsLater) {

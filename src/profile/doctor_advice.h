@@ -1,0 +1,29 @@
+// What to do about a reason for which a frame has no certain name: by the runtime, its version, and
+// what the recording holds.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "code/code_body.h"
+#include "runtimes/runtime_kind.h"
+
+namespace jitscope {
+
+inline constexpr std::string_view kAmbiguous =
+    "ambiguous: bodies of other names lay at the address, and nothing tells when";
+
+// Whose code it is.
+struct Program {
+  // NOLINTNEXTLINE(google-explicit-constructor): a runtime is a program of which no more is known.
+  Program(Runtime of) : runtime(of), kind(of) {}
+  Runtime runtime = Runtime::unknown;
+  RuntimeKind kind;
+  bool names_missing = false;  // the folder of names that jitscope record left is not there
+  bool followed = false;       // jitscope record looked for names, and left some
+};
+
+// "" when nothing helps.
+[[nodiscard]] std::string advice_for(std::string_view reason, const Program& program);
+
+}  // namespace jitscope
