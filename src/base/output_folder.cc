@@ -45,8 +45,8 @@ Error why_not_opened(int parent, const std::string& name, const std::string& pat
   if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return error;
   if (S_ISDIR(status.st_mode)) return error;
   return Error{ErrorKind::usage,
-               fmt::format("a folder is wanted, and this is {}", file_kind(status.st_mode)),
-               path, "name another one", 0};
+               fmt::format("a folder is wanted, and this is {}", file_kind(status.st_mode)), path,
+               "name another one", 0};
 }
 
 bool names_no_entry(const std::string& name) {

@@ -11,8 +11,8 @@ AddressSpace::Ranges& AddressSpace::own() {
 
 bool AddressSpace::continues(const MappedRange& now, const MappedRange& before) {
   return now.file == before.file && now.shared == before.shared &&
-         now.executable == before.executable &&
-         now.under == before.under && now.under_bias == before.under_bias &&
+         now.executable == before.executable && now.under == before.under &&
+         now.under_bias == before.under_bias &&
          (now.memory || now.page_offset - now.start == before.page_offset - before.start);
 }
 

@@ -21,8 +21,8 @@ struct MappedRange {
   bool executable = true;
   bool memory = false;  // no file behind it: page_offset means nothing
   uint64_t time = 0;    // of the mmap
-  // Executable memory that was mapped over code of a file may hold a copy of that code: the file, and
-  // what to add to an address for the offset in it. Set by AddressSpace::map().
+  // Executable memory that was mapped over code of a file may hold a copy of that code: the file,
+  // and what to add to an address for the offset in it. Set by AddressSpace::map().
   uint32_t under = kNoFile;
   uint64_t under_bias = 0;
   // Where in the file the byte at an address of the range is.

@@ -41,8 +41,8 @@ std::string working_directory(const Process& process) {
   return {buffer.data(), static_cast<size_t>(length)};
 }
 
-// perf probe, tracefs and bpftrace take paths without spaces, quotes and `:` only; and whoever named
-// the directory must not write our users' command lines.
+// perf probe, tracefs and bpftrace take paths without spaces, quotes and `:` only; and whoever
+// named the directory must not write our users' command lines.
 bool usable_by_tools(std::string_view path) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-,=";

@@ -198,7 +198,7 @@ Status MethodSet::select(const Snapshot& snapshot,
   const size_t compiled = candidates.names().size();
   candidates.add(loaded);
   remarks_ = settle_patterns(patterns_, candidates.names());
-  enum class Found : uint8_t { nothing, loaded, compiled };
+  enum class Found : uint8_t { nothing, in_memory, in_code };
   std::vector<Found> found(patterns_.size(), Found::nothing);
   MethodNameList chosen;
   std::unordered_set<std::string> distinct;
@@ -207,14 +207,14 @@ Status MethodSet::select(const Snapshot& snapshot,
     bool wanted = false;
     for (size_t i = 0; i < patterns_.size(); ++i) {
       if (!patterns_[i].matches(*name)) continue;
-      found[i] = std::max(found[i], at < compiled ? Found::compiled : Found::loaded);
+      found[i] = std::max(found[i], at < compiled ? Found::in_code : Found::in_memory);
       wanted = true;
     }
     if (wanted && distinct.insert(name->display()).second) chosen.push_back(name);
   }
   std::optional<Error> first;
   for (size_t i = 0; i < patterns_.size(); ++i) {
-    if (found[i] == Found::loaded) remarks_.push_back(uncompiled(patterns_[i], candidates));
+    if (found[i] == Found::in_memory) remarks_.push_back(uncompiled(patterns_[i], candidates));
     if (found[i] != Found::nothing) continue;
     Error error = without_code(patterns_[i], candidates);
     unmatched_.push_back(to_string(error));

@@ -92,8 +92,8 @@ class Process {
   UniqueFd mem_;
 };
 
-// When it was started (fork), CLOCK_MONOTONIC: at most a clock tick early. 0: before this machine was
-// last suspended, which that clock does not count.
+// When it was started (fork), CLOCK_MONOTONIC: at most a clock tick early. 0: before this machine
+// was last suspended, which that clock does not count.
 [[nodiscard]] uint64_t start_monotonic_ns(const Process& process);
 
 // Every pid in /proc, ascending.

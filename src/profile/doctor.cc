@@ -236,10 +236,10 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
     note_stacks(stacks, any_caller, result);
   }
   if (session.facts().names_are_missing()) {
-    result.notes.push_back(
-        fmt::format("the folder {}, in which jitscope record left names of JIT code, is missing: put "
-                    "it beside the recording, under its name",
-                    session.facts().names_folder()));
+    result.notes.push_back(fmt::format(
+        "the folder {}, in which jitscope record left names of JIT code, is missing: put "
+        "it beside the recording, under its name",
+        session.facts().names_folder()));
   }
   if (!session.facts().monotonic()) {
     result.notes.emplace_back(

@@ -28,9 +28,10 @@ struct Advice {
 };
 constexpr std::array kAdvice = {
     Advice{kNoSource, ""},
-    Advice{kEmptyDump,
-           "its runtime had written nothing to it: most write in blocks, or when they end; record to "
-           "the end, and see that there is room on the disk"},
+    Advice{
+        kEmptyDump,
+        "its runtime had written nothing to it: most write in blocks, or when they end; record to "
+        "the end, and see that there is room on the disk"},
     Advice{"the JIT's map or dump was refused",
            "see the sources below: the refusal says why; --force accepts what is a regular file"},
     Advice{kNoBodyThen,
@@ -88,7 +89,6 @@ constexpr std::array kAdvice = {
            "use a jitdump with `perf record -k mono`, or `jitscope record`, which knows when code "
            "was there"},
 };
-
 
 // JIT code of which nothing tells.
 std::string how_to_name(const Program& program) {

@@ -55,8 +55,8 @@ class DumpHandler : public jitdump::Handler {
   std::vector<TimedLine> lines_;
 };
 
-// When the process of a recorded dump was seen alive last. Bodies that its first look found may carry
-// an earlier time, that of the recording's begin.
+// When the process of a recorded dump was seen alive last. Bodies that its first look found may
+// carry an earlier time, that of the recording's begin.
 uint64_t last_seen(const LoadedDump& dump) {
   return dump.seen_until != kForever ? dump.seen_until : dump.timeline.last_time();
 }
@@ -144,8 +144,8 @@ void note_unused(SourceContext& context, const NamingOptions& options) {
   }
   for (const auto& [pid, path] : options.perf_maps) {
     if (context.maps_taken.contains(pid)) continue;
-    const bool seen = std::ranges::any_of(context.findings,
-                                          [&](const auto& each) { return each->pid == pid; });
+    const bool seen =
+        std::ranges::any_of(context.findings, [&](const auto& each) { return each->pid == pid; });
     context.notes.push_back(
         fmt::format("perf map {}: not used: {}", path,
                     seen ? fmt::format("other sources name all code of process {}", pid)

@@ -137,7 +137,8 @@ struct SourceContext {
   std::set<uint32_t> maps_taken;  // pids
 };
 
-// When all samples were seen: tells of dumps and maps that were given and that nothing had a use for.
+// When all samples were seen: tells of dumps and maps that were given and that nothing had a use
+// for.
 void note_unused(SourceContext& context, const NamingOptions& options);
 
 class JitSources {

@@ -66,9 +66,9 @@ uint32_t MappedFiles::number(const perfdata::Mmap& mmap) {
 void MappedFiles::identify(MappedFileInfo& info, const perfdata::Mmap& mmap) {
   if (!info.identity) return;
   FileIdentity& known = *info.identity;
-  const bool other = known.major != mmap.major || known.minor != mmap.minor ||
-                     (known.generation != 0 && mmap.generation != 0 &&
-                      known.generation != mmap.generation);
+  const bool other =
+      known.major != mmap.major || known.minor != mmap.minor ||
+      (known.generation != 0 && mmap.generation != 0 && known.generation != mmap.generation);
   if (other) {
     info.identity.reset();
   } else if (known.generation == 0) {

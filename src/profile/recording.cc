@@ -322,9 +322,10 @@ void Recording::set_features() {
     writer_->set_feature(Feature::os_release, perfdata::string_feature(&names.release[0]));
     writer_->set_feature(Feature::arch, perfdata::string_feature(&names.machine[0]));
   }
-  writer_->set_feature(Feature::version, perfdata::string_feature(
-                                               options_.version +
-                                               std::string(result_.folder.empty() ? "" : kWithNames)));
+  writer_->set_feature(
+      Feature::version,
+      perfdata::string_feature(options_.version +
+                               std::string(result_.folder.empty() ? "" : kWithNames)));
   const auto online = list_online_cpus();
   writer_->set_feature(Feature::cpu_count, perfdata::cpu_count_feature(
                                                static_cast<uint32_t>(count_possible_cpus()),

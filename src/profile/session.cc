@@ -84,8 +84,8 @@ Status Session::prepare(const std::string& path) {
   processes_ = std::make_unique<Processes>(*files_);
   search_ = std::make_unique<SourceSearch>(*facts_, options_.naming);
   dumps_ = std::make_unique<DumpCache>(*facts_, options_.naming.lines, options_.keep_raw);
-  context_ =
-      std::make_unique<SourceContext>(SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}, {}, {}, {}});
+  context_ = std::make_unique<SourceContext>(
+      SourceContext{*facts_, *search_, *files_, *dumps_, {}, {}, {}, {}, {}});
   resolver_ = std::make_unique<Resolver>(*context_, options_.naming);
   for (const perfdata::BuildIdEntry& entry : header.build_ids) {
     if (entry.kernel && entry.path.starts_with("[kernel")) {

@@ -301,8 +301,7 @@ Status SourceSearch::proven(const FoundFile& found, const MappedFileInfo& file,
                            "inode (perf record --no-buildid-mmap)");
   }
   const FileIdentity& identity = *file.identity;
-  if (identity.inode != found.inode ||
-      ::makedev(identity.major, identity.minor) != found.device) {
+  if (identity.inode != found.inode || ::makedev(identity.major, identity.minor) != found.device) {
     return not_known("it is another file than the one that the process mapped (device and inode)");
   }
   const auto generation = generation_of(found.fd);
@@ -314,7 +313,8 @@ Status SourceSearch::proven(const FoundFile& found, const MappedFileInfo& file,
   const uint64_t begin = facts_.header().first_sample_time.value_or(0);
   const auto then = facts_.wall_time(std::max(mapped, begin));
   if (!born || !then) {
-    return not_known("whether its inode was another file's when the process mapped it cannot be told");
+    return not_known(
+        "whether its inode was another file's when the process mapped it cannot be told");
   }
   if (*born <= *then + facts_.wall_slack()) return {};
   return not_known("it was made after the process had mapped a file of its name");
@@ -408,7 +408,8 @@ std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
   for (const std::string& name : names_in({}, folder)) {
     if (!name.starts_with(prefix)) continue;
     if (name.ends_with(".dump.new")) {
-      refused.push_back(fmt::format("{}/{}: was never finished (the disk was full?)", folder, name));
+      refused.push_back(
+          fmt::format("{}/{}: was never finished (the disk was full?)", folder, name));
     }
     if (!name.ends_with(".dump")) continue;
     if (!facts_.by_jitscope()) {

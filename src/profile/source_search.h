@@ -3,11 +3,11 @@
 // used again.
 //
 // A file counts when it is a regular file, no symbolic link, of root or of a user that the process
-// or the recording belongs to, and when its times do not contradict the process's. A file of another
-// user counts where the recording proves that it is the very one that the process mapped, and nobody
-// but its owner can write it: the process might as well have run his library. Every refusal is
-// kept with its reason: `refused` gets those of files beside the one that is handed out or that the
-// error tells of.
+// or the recording belongs to, and when its times do not contradict the process's. A file of
+// another user counts where the recording proves that it is the very one that the process mapped,
+// and nobody but its owner can write it: the process might as well have run his library. Every
+// refusal is kept with its reason: `refused` gets those of files beside the one that is handed out
+// or that the error tells of.
 #pragma once
 
 #include <sys/types.h>
@@ -51,9 +51,9 @@ class SourceSearch {
   // not_found: looked at every place; not_permitted: the best one was refused.
   Result<FoundFile> perf_map(const ProcessLife& life, const Hints& hints,
                              std::vector<std::string>& refused) const;
-  // The file behind an executable mapping, made at `mapped`, that may be a jitdump. not_found: nothing is there,
-  // or a file that is neither a jitdump nor called like one. damaged: it is only called so.
-  // not_permitted: it was refused.
+  // The file behind an executable mapping, made at `mapped`, that may be a jitdump. not_found:
+  // nothing is there, or a file that is neither a jitdump nor called like one. damaged: it is only
+  // called so. not_permitted: it was refused.
   Result<FoundFile> mapped_dump(const ProcessLife& life, const MappedFileInfo& file,
                                 uint64_t mapped, std::vector<std::string>& refused) const;
   // Dumps that the user named, or that jitscope record left for this pid; opened and trusted.

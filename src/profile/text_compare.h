@@ -1,5 +1,5 @@
-// TextCompare: whether memory that a recorded process mapped over code of a file holds a copy of that
-// code, by comparing a page of the living process with the file's.
+// TextCompare: whether memory that a recorded process mapped over code of a file holds a copy of
+// that code, by comparing a page of the living process with the file's.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/open_file.h"
 #include "process/process.h"
 #include "profile/naming_options.h"
 #include "profile/processes.h"
 #include "profile/source_search.h"
-#include "symbolize/open_file.h"
 
 namespace jitscope {
 
@@ -36,9 +36,9 @@ class TextCompare {
   const SourceSearch& search_;
   const MappedFiles& files_;
   const NamingOptions& options_;
-  std::map<uint32_t, std::optional<ProcessMemory>> memories_;           // by life
-  std::map<uint32_t, UniqueFd> opened_;                                 // by file
-  std::map<std::pair<uint32_t, uint64_t>, Verdict> known_;              // by life and page
+  std::map<uint32_t, std::optional<ProcessMemory>> memories_;  // by life
+  std::map<uint32_t, UniqueFd> opened_;                        // by file
+  std::map<std::pair<uint32_t, uint64_t>, Verdict> known_;     // by life and page
 };
 
 }  // namespace jitscope

@@ -130,8 +130,8 @@ std::string folded_escape(std::string_view name) {
     const auto byte = static_cast<unsigned char>(name.front());
     const auto [length, shown] = next_character(name);
     // A line that begins with # is a comment, and spaces before the count are not the name's.
-    const bool at_edge = (byte == '#' && out.empty()) || (byte == ' ' && name.size() == 1) ||
-                         looks_like_count(name);
+    const bool at_edge =
+        (byte == '#' && out.empty()) || (byte == ' ' && name.size() == 1) || looks_like_count(name);
     if (!shown) {
       append_printable(out, name.substr(0, length));
     } else if (byte == ';' || at_edge || starts_escape(name)) {

@@ -152,8 +152,9 @@ std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInf
     const std::string nothing = why_still_empty(process, *map, runtime.runtime);
     found.push_back({SourceKind::perf_map, nothing.empty(), map->shown() + nothing});
   } else if (!none || runtime.runtime != Runtime::hotspot) {
-    found.push_back({SourceKind::perf_map, false,
-                     none ? how_to_get_a_perf_map(runtime.runtime, kind) : in_one_line(map.error())});
+    found.push_back(
+        {SourceKind::perf_map, false,
+         none ? how_to_get_a_perf_map(runtime.runtime, kind) : in_one_line(map.error())});
   }
   if (runtime.runtime == Runtime::hotspot && !structures) {
     const Status can = can_attach(process);

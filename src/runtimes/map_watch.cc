@@ -13,7 +13,6 @@
 #include "base/byte_cursor.h"
 #include "base/open_file.h"
 
-
 namespace jitscope {
 namespace {
 

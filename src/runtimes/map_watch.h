@@ -1,8 +1,9 @@
 // MapWatch: says when a perf map was written, made anew, or put in place of the old one (inotify).
 //
 // The map may lie in another mount namespace, and belongs to a program that is not trusted: its
-// folder is opened inside the process's root (base/open_file.h), and what is watched is what was opened
-// there, by its descriptor and never by its name. Nothing is read, so a forged map costs a look.
+// folder is opened inside the process's root (base/open_file.h), and what is watched is what was
+// opened there, by its descriptor and never by its name. Nothing is read, so a forged map costs a
+// look.
 #pragma once
 
 #include <memory>

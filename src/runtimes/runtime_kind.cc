@@ -1,5 +1,5 @@
-// The table of runtimes; see runtime_kind.h. Names of files only suggest: advice is all that hangs on
-// them.
+// The table of runtimes; see runtime_kind.h. Names of files only suggest: advice is all that hangs
+// on them.
 #include "runtimes/runtime_kind.h"
 
 #include <fmt/format.h>
@@ -179,7 +179,8 @@ const RuntimeKind::Row& RuntimeKind::row_of(uint8_t number) {
           {"python", "libpython"},
           "start python with -X perf (a map), or from 3.13 on with -X perf_jit (a jitdump)",
           {3, 12},
-          "CPython before 3.12 compiles nothing and writes neither a map nor a dump: the code is that "
+          "CPython before 3.12 compiles nothing and writes neither a map nor a dump: the code is "
+          "that "
           "of a library in it, which has to be told",
           false,
           true},
@@ -227,7 +228,8 @@ const RuntimeKind::Row& RuntimeKind::row_of(uint8_t number) {
       Row{"GNOME's JavaScript",
           Runtime::unknown,
           {"gjs", "libgjs.so", "libmozjs-"},
-          "SpiderMonkey writes a map only where it was built for that (--enable-perf, then IONPERF=func "
+          "SpiderMonkey writes a map only where it was built for that (--enable-perf, then "
+          "IONPERF=func "
           "in its environment); others cannot be named",
           {},
           "",
@@ -255,7 +257,8 @@ RuntimeKind::Version RuntimeKind::version_in(std::string_view path, std::string_
     if (jdk == std::string_view::npos) return {};
     text = path.substr(jdk);
   } else if (name == "libcoreclr.so") {
-    text = base_name(path.substr(0, path.size() - name.size() - (path.size() > name.size() ? 1 : 0)));
+    text =
+        base_name(path.substr(0, path.size() - name.size() - (path.size() > name.size() ? 1 : 0)));
   }
   const size_t digit = text.find_first_of("0123456789");
   if (digit == std::string_view::npos) return {};

@@ -20,7 +20,8 @@ class RuntimeKind {
   // The row of a runtime of the model, of no version.
   explicit RuntimeKind(Runtime runtime);
 
-  // The path of an executable mapping. The first that is known counts; HotSpot's library before all.
+  // The path of an executable mapping. The first that is known counts; HotSpot's library before
+  // all.
   void see(std::string_view path);
 
   [[nodiscard]] std::string_view name() const;  // "LuaJIT"; "" when nothing is known

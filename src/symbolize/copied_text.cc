@@ -1,5 +1,5 @@
-// Finding text that was moved; see copied_text.h. Relies on /proc/PID/map_files for the file that is
-// really mapped.
+// Finding text that was moved; see copied_text.h. Relies on /proc/PID/map_files for the file that
+// is really mapped.
 #include "symbolize/copied_text.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Native code that a program moved away from its file: node (--use-largepages), HHVM, ClickHouse and
-// others copy their text to anonymous memory, of large pages, and map that over the file's own
+// Native code that a program moved away from its file: node (--use-largepages), HHVM, ClickHouse
+// and others copy their text to anonymous memory, of large pages, and map that over the file's own
 // mapping. What lies there is the file's code, and its symbols are right.
 //
 // Told by the layout of the file's other mappings, and by the bytes: page by page as in the file.

@@ -34,7 +34,8 @@ class SymbolTable {
 
   [[nodiscard]] bool cut() const { return cut_; }            // not all that there were are kept
   [[nodiscard]] bool has_code() const { return has_code_; }  // functions, not only stubs
-  // Functions that only their own file can use: a table without any was cut down to what is exported.
+  // Functions that only their own file can use: a table without any was cut down to what is
+  // exported.
   [[nodiscard]] bool has_local_code() const { return has_local_code_; }
   [[nodiscard]] std::optional<SymbolHit> at(uint64_t address);
   // Narrows [low, high] around the address to where at() has the same answer.

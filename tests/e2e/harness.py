@@ -236,10 +236,13 @@ class Run(Child):
 
     def skip_without_breakpoints(self):
         """A virtual machine may take hardware breakpoints and never raise one; jitscope refuses them then."""
-        if not self.running():
-            self.finish()
-            if NO_BREAKPOINTS in self.error:
-                raise Skip(NO_BREAKPOINTS)
+        try:
+            self.process.wait(10 * TIME_FACTOR)  # its output may have ended a moment before itself
+        except subprocess.TimeoutExpired:
+            return
+        self.finish()
+        if NO_BREAKPOINTS in self.error:
+            raise Skip(NO_BREAKPOINTS)
 
     def interrupt(self):
         self.signal(signal.SIGINT)

@@ -66,8 +66,7 @@ int main(void) {
       move_code(line + 5);
       printf("move done\n");
     } else if (strncmp(line, "spin ", 5) == 0) {
-      printf("spin %llu\n",
-             (unsigned long long)spin_in_moved_code(strtoull(line + 5, NULL, 10)));
+      printf("spin %llu\n", (unsigned long long)spin_in_moved_code(strtoull(line + 5, NULL, 10)));
     }
     fflush(stdout);
   }

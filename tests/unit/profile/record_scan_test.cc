@@ -95,7 +95,7 @@ TEST(RecordScan, TellsSinceWhenAProgramRuns) {
   const RecordBuilder builder(
       PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU, true);
   std::string records;
-  builder.fork(records, {}, {10, 1, 10, 1, 500});  // a process
+  builder.fork(records, {}, {10, 1, 10, 1, 500});    // a process
   builder.fork(records, {}, {10, 10, 11, 10, 600});  // its second thread
   records += mapping(10, "//anon") + mapping(20, "//anon");
   perfdata::RecordHead head;

@@ -169,8 +169,7 @@ TEST_F(SessionTest, ADumpIsOfTheProgramThatWasLookedAtLast) {
   sample(builder, kPid, 420 * kMilli, kCode + 0x50);
   const std::filesystem::path folder = write_recording(builder) + ".jit";
   std::filesystem::create_directory(folder);
-  const std::string name =
-      folder.filename().string() + "/jit-" + std::to_string(kPid) + "-1.dump";
+  const std::string name = folder.filename().string() + "/jit-" + std::to_string(kPid) + "-1.dump";
   for (const uint64_t last_look : {415, 300}) {
     std::string dump = two_functions();  // of 100 and 200 ms
     jitdump::Writer(kPid).close(dump, last_look * kMilli);
@@ -183,11 +182,26 @@ TEST_F(SessionTest, ADumpIsOfTheProgramThatWasLookedAtLast) {
     EXPECT_EQ(diagnosis.unnamed_leaves, last_look == 415 ? 0 : 1);
     // And never without a word.
     ASSERT_FALSE(diagnosis.sources.empty());
-    const SourceUse& source = diagnosis.sources.back().used ? diagnosis.sources.back()
-                                                            : diagnosis.sources.front();
+    const SourceUse& source =
+        diagnosis.sources.back().used ? diagnosis.sources.back() : diagnosis.sources.front();
     EXPECT_EQ(source.used, last_look == 415) << source.text;
     EXPECT_THAT(source.text, ::testing::HasSubstr("-1.dump"));
   }
+}
+
+// What became of jit-5.dump in a recording.
+std::string use_of_dump(const std::string& recording) {
+  auto session = Session::open(recording, {});
+  if (!session) return to_string(session.error());
+  Collector collector(**session, {});
+  EXPECT_TRUE((*session)->run(collector));
+  const Diagnosis diagnosis = diagnose(**session, collector.take());
+  for (const SourceUse& source : diagnosis.sources) {
+    if (source.text.find("jit-5.dump") != std::string::npos) {
+      return (source.used ? "used " : "refused ") + source.text;
+    }
+  }
+  return "not told of";
 }
 
 // The process is gone, and it was another user's: what it mapped tells which dump is its own.
@@ -221,24 +235,15 @@ TEST_F(SessionTest, ADumpOfAnotherUserCountsWhereTheRecordingProvesIt) {
     // The folder of the recording is searched for copies, too: not here.
     std::filesystem::create_directory(folder_ + "/elsewhere");
     const std::vector<std::byte> bytes = builder.file();
-    auto session = Session::open(write("elsewhere/perf.data", bytes), {});
-    EXPECT_TRUE(session);
-    Collector collector(**session, {});
-    EXPECT_TRUE((*session)->run(collector));
-    const Diagnosis diagnosis = diagnose(**session, collector.take());
-    for (const SourceUse& source : diagnosis.sources) {
-      if (source.text.find("jit-5.dump") != std::string::npos) {
-        return (source.used ? "used " : "refused ") + source.text;
-      }
-    }
-    return std::string("not told of");
+    return use_of_dump(write("elsewhere/perf.data", bytes));
   };
   using ::testing::HasSubstr;
   using ::testing::StartsWith;
   EXPECT_THAT(told([](auto&) {}), StartsWith("used"));
   EXPECT_THAT(told([](auto&) {}, 0644), StartsWith("used"));
-  EXPECT_THAT(told([](auto&) {}, 0620),
-              ::testing::AllOf(StartsWith("refused"), HasSubstr("others may write it (mode 0620)")));
+  EXPECT_THAT(
+      told([](auto&) {}, 0620),
+      ::testing::AllOf(StartsWith("refused"), HasSubstr("others may write it (mode 0620)")));
   EXPECT_THAT(told([](auto&) {}, 0602), StartsWith("refused"));
   EXPECT_THAT(told([](auto& mapping) { ++mapping.minor; }),
               ::testing::AllOf(StartsWith("refused"), HasSubstr("user 4321"), HasSubstr("device")));

@@ -265,7 +265,9 @@ TEST(Pprof, MainMappingOfAProgramThatWasNotSeen) {
   std::vector<std::string> strings;
   for (const Node* each : root.all("string_table")) strings.push_back(each->value);
   for (const Node* each : root.all("mapping")) {
-    if (each->number("id") == 1) EXPECT_EQ(strings.at(each->number("filename")), "java");
+    if (each->number("id") == 1) {
+      EXPECT_EQ(strings.at(each->number("filename")), "java");
+    }
   }
 }
 

@@ -24,8 +24,8 @@ TEST(RuntimeKind, KnowsRuntimesByTheNamesOfTheirFiles) {
   EXPECT_EQ(seen({"/usr/bin/qemu-x86_64"}).name(), "QEMU");
   EXPECT_EQ(seen({"/usr/bin/app", "/usr/lib/libluajit-5.1.so.2"}).name(), "LuaJIT");
   // Another word is another program.
-  for (const char* path : {"/usr/bin/nodepad", "/usr/bin/bundle", "/usr/bin/rubytool", "/bin/monosim",
-                           "/usr/bin/juliandate", "/usr/lib/libc.so.6", ""}) {
+  for (const char* path : {"/usr/bin/nodepad", "/usr/bin/bundle", "/usr/bin/rubytool",
+                           "/bin/monosim", "/usr/bin/juliandate", "/usr/lib/libc.so.6", ""}) {
     EXPECT_EQ(seen({path}).name(), "") << path;
   }
 }
@@ -39,8 +39,9 @@ TEST(RuntimeKind, TheJvmsLibraryCountsBeforeAll) {
 }
 
 TEST(RuntimeKind, VersionsDecideWhatIsSaid) {
-  EXPECT_THAT(seen({"/usr/lib/jvm/java-8-openjdk-amd64/jre/lib/amd64/server/libjvm.so"}).how_to_name(),
-              Not(HasSubstr("Compiler.perfmap")));
+  EXPECT_THAT(
+      seen({"/usr/lib/jvm/java-8-openjdk-amd64/jre/lib/amd64/server/libjvm.so"}).how_to_name(),
+      Not(HasSubstr("Compiler.perfmap")));
   EXPECT_THAT(seen({"/opt/jdk1.8.0_292/jre/lib/amd64/server/libjvm.so"}).how_to_name(),
               Not(HasSubstr("Compiler.perfmap")));
   for (const char* path : {"/usr/lib/jvm/java-1.17.0-openjdk-amd64/lib/server/libjvm.so",
@@ -54,10 +55,12 @@ TEST(RuntimeKind, VersionsDecideWhatIsSaid) {
   EXPECT_THAT(seen({"/usr/bin/ruby"}).how_to_name(), HasSubstr("--yjit-perf (a map); Ruby before"));
   // The library tells what the program's name does not.
   EXPECT_TRUE(seen({"/usr/bin/ruby", "/usr/lib/libruby-3.1.so.3.1.2"}).hopeless());
-  EXPECT_THAT(seen({"/usr/share/dotnet/shared/Microsoft.NETCore.App/2.0.9/libcoreclr.so"}).how_to_name(),
-              HasSubstr("COMPlus"));
-  EXPECT_THAT(seen({"/usr/share/dotnet/shared/Microsoft.NETCore.App/8.0.1/libcoreclr.so"}).how_to_name(),
-              HasSubstr("DOTNET"));
+  EXPECT_THAT(
+      seen({"/usr/share/dotnet/shared/Microsoft.NETCore.App/2.0.9/libcoreclr.so"}).how_to_name(),
+      HasSubstr("COMPlus"));
+  EXPECT_THAT(
+      seen({"/usr/share/dotnet/shared/Microsoft.NETCore.App/8.0.1/libcoreclr.so"}).how_to_name(),
+      HasSubstr("DOTNET"));
 }
 
 TEST(RuntimeKind, EveryRuntimeOfTheModelHasARow) {
