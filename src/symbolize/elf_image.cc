@@ -100,7 +100,9 @@ void ElfImage::State::load(std::unique_ptr<ElfFile> file) {
       if (inner != nullptr) add(*inner);
       only_dynamic = inner == nullptr && table.has_code();
     } else {
-      only_dynamic = table.has_code() && !table.has_local_code();
+      // Cut down to what it exports (Bun's is): no more than a stripped file has.
+      const bool exports = file->section(".dynsym", SHT_DYNSYM) != nullptr;
+      only_dynamic = exports && table.has_code() && !table.has_local_code();
     }
   }
   has_functions = table.has_code();

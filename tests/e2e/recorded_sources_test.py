@@ -38,7 +38,7 @@ def test_short_lived_jvms():
     """Every JVM whose code the recorder saw is named, however short it lived."""
     java = max(jdks().items())[1]
     data = harness.scratch() / "perf.data"
-    command = " ".join(java_command(java, "Short", flags=["-Xshare:auto", "-XX:TieredStopAtLevel=1"]))
+    command = " ".join(java_command(java, "Brief", flags=["-Xshare:auto", "-XX:TieredStopAtLevel=1"]))
     # Once as children of a shell, once in the place of a shell: the process began before its program did.
     run = jitscope("record", "-o", data, "--", "sh", "-c", f"for i in 1 2 3 4; do {command}; sh -c 'exec {command}'; done")
     seen = {int(pid) for pid in re.findall(r"process (\d+) \(java\): \d+ code bod", run.error)}
@@ -46,7 +46,7 @@ def test_short_lived_jvms():
     used = {source["pid"] for source in told(data)["source"] if source["used"]}
     equal(seen - used, set(), f"JVMs whose names were recorded and not used, of {len(seen)}")
     counts = leaves(data)
-    named = {pid for pid, kind, name in counts if kind == "named" and name.startswith("Short.churn")}
+    named = {pid for pid, kind, name in counts if kind == "named" and name.startswith("Brief.churn")}
     late = sum(count for (_, kind, why), count in counts.items() if kind == "nameless" and "after the last look" in why)
     lost = {key: count for key, count in counts.items()
             if key[0] in seen and key[1] == "nameless" and "JIT code" in key[2]}

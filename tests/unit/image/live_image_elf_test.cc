@@ -165,7 +165,7 @@ TEST(LiveImageElf, ReadelfFindsNothingToWarnOf) {
   EXPECT_THAT(*output, testing::HasSubstr("LOAD           0x000000 0x0000000000000000"));
   EXPECT_THAT(*output, testing::HasSubstr("NT_GNU_BUILD_ID"));
   EXPECT_THAT(*output, testing::ContainsRegex("21 FUNC    GLOBAL DEFAULT    4 a.b.C.d"));
-  EXPECT_THAT(*output, testing::ContainsRegex("21 FUNC    LOCAL  DEFAULT    4 slot"));
+  EXPECT_THAT(*output, testing::ContainsRegex("21 NOTYPE  LOCAL  DEFAULT    4 slot"));
 }
 
 TEST(LiveImageElf, ElflintObjectsOnlyToTheOwnerOfOurNote) {

@@ -1,5 +1,5 @@
 /** A JVM that lives a quarter of a second or so, most of it in one compiled method. */
-public class Short {
+public class Brief {
     static long churn(long seed) {
         long value = seed;
         for (int i = 0; i < 1000; i++) {
