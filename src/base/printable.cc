@@ -35,7 +35,7 @@ bool is_shown(uint32_t code) {
 
 // Whether all bytes of a block are ASCII of lines. The compiler makes vector instructions of it.
 template <size_t kSize>
-bool is_plain_block(const char* bytes) {
+bool is_plain_block(std::string_view bytes) {
   unsigned char other = 0;
   for (size_t i = 0; i < kSize; ++i) {
     const auto c = static_cast<signed char>(bytes[i]);
@@ -56,7 +56,7 @@ constexpr size_t kSmall = 16;
 // How much of the start is ASCII of lines.
 size_t plain_length(std::string_view text) {
   size_t at = 0;
-  while (text.size() - at >= kSmall && is_plain_block<kSmall>(text.data() + at)) at += kSmall;
+  while (text.size() - at >= kSmall && is_plain_block<kSmall>(text.substr(at))) at += kSmall;
   while (at < text.size() && is_plain(text[at])) ++at;
   return at;
 }
@@ -101,7 +101,7 @@ std::string printable(std::string_view text) {
 
 bool is_printable_lines(std::string_view text) {
   while (true) {
-    while (text.size() >= kLarge && is_plain_block<kLarge>(text.data())) text.remove_prefix(kLarge);
+    while (text.size() >= kLarge && is_plain_block<kLarge>(text)) text.remove_prefix(kLarge);
     // Character by character to the end of the block that holds another one.
     const size_t behind = text.size() - std::min(text.size(), kLarge);
     while (text.size() > behind) {

@@ -147,7 +147,7 @@ uint64_t LineSection::end_unit(std::string_view folder, std::string_view unit) {
   header(folder, unit);
   out.patch_u32(length_at, out.size() - length_at - 4);
   // binutils 2.40 calls a table without a program corrupt: an instruction that makes no row.
-  if (program_.size() == 0) program_.u8(DW_LNS_set_prologue_end);
+  if (program_.empty()) program_.u8(DW_LNS_set_prologue_end);
   out.raw(program_.bytes());
   out.patch_u32(begin, out.size() - begin - 4);
   program_.clear();

@@ -17,7 +17,7 @@ bool is_tracefs(const std::string& path) {
 std::string tracefs_directory(const std::string& tracing, const std::string& debug) {
   if (is_tracefs(tracing)) return tracing;
   // The kernel mounts it there by itself when the path is used.
-  const std::string below = debug + "/tracing";
+  std::string below = debug + "/tracing";
   if (is_tracefs(below + "/.")) return below;
   return {};
 }
