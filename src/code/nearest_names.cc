@@ -142,8 +142,8 @@ bool same_folded(std::string_view a, std::string_view b) {
 // slip.
 unsigned distance(std::string_view wanted, std::string_view found) {
   if (same_folded(wanted, found)) return wanted == found ? 0 : 1;
-  const auto lengths = std::minmax(tail(wanted).size(), tail(found).size());
-  const auto least = static_cast<unsigned>(2 * (lengths.second - lengths.first));
+  const auto [shorter, longer] = std::minmax({tail(wanted).size(), tail(found).size()});
+  const auto least = static_cast<unsigned>(2 * (longer - shorter));
   if (!near(least, wanted, found)) return kFar;
   const unsigned half_edits = edit_distance(wanted, found);
   return near(half_edits, wanted, found) ? half_edits : kFar;
