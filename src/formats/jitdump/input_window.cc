@@ -7,7 +7,9 @@
 
 namespace jitscope::jitdump {
 
-Result<size_t> InputWindow::fill(size_t room) {
+Result<size_t> InputWindow::fill(size_t least) {
+  const size_t room = std::max(block_, least);
+  block_ = std::min(kBlock, block_ * 4);
   if (begin_ != 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, available());
     end_ -= begin_;
@@ -23,9 +25,8 @@ Result<size_t> InputWindow::fill(size_t room) {
 
 Result<std::span<const std::byte>> InputWindow::peek(uint64_t count) {
   while (available() < count && !ended_) {
-    // Twice what is there at most: a size field that lies costs no memory.
-    const size_t room = std::max(kBlock, available());
-    JITSCOPE_ASSIGN(const size_t got, fill(room));
+    // Room for as much again as is there: a size field that lies costs no memory.
+    JITSCOPE_ASSIGN(const size_t got, fill(available()));
     ended_ = got == 0;
   }
   return std::span<const std::byte>(buffer_).subspan(begin_,
@@ -46,7 +47,7 @@ Result<uint64_t> InputWindow::skip(uint64_t count) {
       return count;
     }
     begin_ = end_ = 0;
-    JITSCOPE_ASSIGN(const size_t got, fill(kBlock));
+    JITSCOPE_ASSIGN(const size_t got, fill(0));
     ended_ = got == 0;
   }
 }

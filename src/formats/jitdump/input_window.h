@@ -29,17 +29,22 @@ class InputWindow {
   [[nodiscard]] const ByteSource& source() const { return *source_; }
 
  private:
+  // A read asks for four times what the one before asked for, between these: most dumps that are looked
+  // at again and again are short, and room that is not needed costs more than they do.
+  static constexpr size_t kFirstBlock = 4U << 10U;
   static constexpr size_t kBlock = 256U << 10U;
 
   [[nodiscard]] size_t available() const { return end_ - begin_; }
-  // One read behind what is held; 0 at the end of the source.
-  Result<size_t> fill(size_t room);
+  // One read behind what is held, with room for `least` bytes at least; 0 at the end of the
+  // source.
+  Result<size_t> fill(size_t least);
 
   std::unique_ptr<ByteSource> source_;
   std::vector<std::byte> buffer_;
   size_t begin_ = 0;       // of the unread bytes in buffer_
   size_t end_ = 0;         // behind them
   uint64_t position_ = 0;  // in the source, of begin_
+  size_t block_ = kFirstBlock;  // of the next read
   bool ended_ = false;
 };
 
