@@ -11,9 +11,22 @@ function(jitscope_layer name)
     set(scope INTERFACE)
   endif()
   target_link_libraries(jitscope_${name} ${scope} jitscope_options ${arg_LIBRARIES})
+  jitscope_precompile(jitscope_${name})
   foreach(layer IN LISTS arg_USES)
     target_link_libraries(jitscope_${name} ${scope} jitscope_${layer})
   endforeach()
+endfunction()
+
+# The standard headers that most files include, parsed once for all libraries: a third of what compiling
+# takes. A file still includes what it uses; clang-tidy reads it without this.
+function(jitscope_precompile target)
+  if(target STREQUAL jitscope_base)
+    target_precompile_headers(jitscope_base PRIVATE
+      <algorithm> <array> <chrono> <cstdint> <cstring> <expected> <functional> <map> <memory> <optional> <set>
+      <span> <string> <string_view> <unordered_map> <utility> <vector> <fmt/format.h> <fmt/ranges.h>)
+  else()
+    target_precompile_headers(${target} REUSE_FROM jitscope_base)
+  endif()
 endfunction()
 
 function(jitscope_unit_test name)
@@ -23,7 +36,19 @@ function(jitscope_unit_test name)
   endif()
   add_executable(unit_${name} ${sources})
   # Half of what compiling a test takes.
-  target_precompile_headers(unit_${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  if(name STREQUAL base)
+    target_precompile_headers(unit_base PRIVATE
+      <algorithm> <array> <filesystem> <fstream> <functional> <map> <memory> <optional> <random> <span> <string>
+      <vector> <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h>)
+  else()
+    target_precompile_headers(unit_${name} REUSE_FROM unit_base)
+  endif()
+  # What is tested is optimised; what tests it compiles in half the time without, but for tests that do
+  # much work themselves.
+  target_compile_options(unit_${name} PRIVATE -O0)
+  set(working ${sources})
+  list(FILTER working INCLUDE REGEX "(corpus|model|random|damage)[a-z_]*_test\\.cc$")
+  set_source_files_properties(${working} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
   target_link_libraries(unit_${name} PRIVATE jitscope_${name} GTest::gmock GTest::gtest_main)
   target_include_directories(unit_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR})
   target_compile_definitions(unit_${name} PRIVATE
