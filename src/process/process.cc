@@ -1,6 +1,7 @@
 // One live process through /proc and a pidfd.
 #include "process/process.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -103,7 +104,7 @@ Error gone(pid_t pid, std::string_view how) {
 
 // Device and inode of the executable, and the auxiliary vector, whose addresses every exec chooses
 // anew. Empty where it may not be read.
-std::string identify_image(pid_t pid) {
+std::string identify_image(pid_t pid, uint64_t* random_at = nullptr) {
   // As it is known here: a file system that does not answer is not asked.
   struct statx info{};
   std::string identity;
@@ -116,7 +117,8 @@ std::string identify_image(pid_t pid) {
     while (cursor.remaining() >= 16) {
       const uint64_t tag = cursor.u64();
       const uint64_t value = cursor.u64();
-      if (tag == 0) break;
+      if (tag == AT_NULL) break;
+      if (tag == AT_RANDOM && random_at != nullptr) *random_at = value;
       identity += fmt::format(" {}={:x}", tag, value);
     }
   }
@@ -161,7 +163,7 @@ Result<Process> Process::open(pid_t pid) {
   // refused (EACCES) where the memory may not be read at all.
   process.mem_.reset(::open(task_path(pid, "mem").c_str(), O_RDWR | O_CLOEXEC));
   if (process.mem_ && address_space_ended(process.mem_.get())) process.mem_.reset();
-  process.exe_identity_ = identify_image(pid);
+  process.exe_identity_ = identify_image(pid, &process.random_at_);
   if (!process.alive()) return fail(gone(pid, "has exited"));
   return process;
 }
@@ -252,6 +254,29 @@ uint64_t start_monotonic_ns(const Process& process) {
   return since_boot - std::min(since_boot, suspended);
 }
 
+bool Process::same_address_space() const {
+  if (!mem_) return true;
+  if (address_space_ended(mem_.get())) return false;
+  // Read by both ways. The program may write there at this very moment, or have unmapped it.
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries && random_at_ != 0; ++i) {
+    std::array<std::byte, 16> then{};
+    std::array<std::byte, 16> now{};
+    const auto got = ::pread(mem_.get(), then.data(), then.size(), static_cast<off_t>(random_at_));
+    if (got != static_cast<ssize_t>(then.size())) return true;
+    const Status read = memory_->read(random_at_, now);
+    if (!read && read.error().kind == ErrorKind::not_permitted) return true;
+    if (read && now == then) return true;
+    if (i + 1 == kTries) return false;
+  }
+  return true;
+}
+
+Error Process::or_gone(Error error) const {
+  Status same = check_same();
+  return same ? std::move(error) : std::move(same.error());
+}
+
 Status Process::check_same() const {
   if (!alive()) return fail(gone(pid_, "has exited"));
   const auto stat = read_task_stat(pid_, pid_);
@@ -259,8 +284,7 @@ Status Process::check_same() const {
   if (stat->start_ticks != start_ticks_) {
     return fail(gone(pid_, "is another process now (the pid was reused)"));
   }
-  const bool replaced = mem_ && address_space_ended(mem_.get());
-  if (replaced || identify_image(pid_) != exe_identity_) {
+  if (!same_address_space() || identify_image(pid_) != exe_identity_) {
     // An exec, or an exit that began a moment ago: either way not what was opened.
     return fail(gone(pid_, alive() ? "became another program (exec)" : "has exited"));
   }

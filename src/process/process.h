@@ -80,12 +80,19 @@ class Process {
   // Error target_gone when the process exited, the pid was reused or the process called exec since
   // open().
   [[nodiscard]] Status check_same() const;
+  // The part of it that takes a few microseconds: false when what runs under the pid is not the
+  // address space of open(), also while a vfork child keeps that one alive. True where memory_fd()
+  // is -1.
+  [[nodiscard]] bool same_address_space() const;
+  // An error that came of a target that is gone says so instead.
+  [[nodiscard]] Error or_gone(Error error) const;
 
  private:
   Process() = default;
   pid_t pid_ = 0;
   uint64_t start_ticks_ = 0;
   std::string exe_identity_;  // device:inode of the executable, and its auxiliary vector
+  uint64_t random_at_ = 0;    // AT_RANDOM: sixteen bytes that every exec chooses anew; 0: not known
   ProcessStatus status_;
   std::unique_ptr<ProcessMemory> memory_;
   UniqueFd pidfd_;
