@@ -55,7 +55,8 @@ class RemoteRunner {
       if (!stop) {
         const bool asleep = stop.error().system_errno == ETIMEDOUT;
         late += asleep ? 1 : 0;
-        if (!everyone && stop.error().kind != ErrorKind::not_permitted && late < 3) {
+        if (!everyone && stop.error().kind != ErrorKind::not_permitted && late < 3 &&
+            !(asleep && all_asleep_)) {
           last = std::move(stop.error());  // that thread exited, or sleeps: another one
           continue;
         }
@@ -74,15 +75,20 @@ class RemoteRunner {
 
  private:
   Result<ThreadStop> stop_one(unsigned attempt) {
-    // The leader first; the others when it is gone, asleep or not fit.
-    std::vector<pid_t> tids = list_threads(process_.pid());
-    std::erase_if(tids, [&](pid_t tid) {
+    // The leader first; the others when it is gone, asleep or not fit. Where all are asleep one of
+    // them is waited for, as long as a stop may take.
+    std::vector<pid_t> tids;
+    std::vector<pid_t> sleepers;
+    for (const pid_t tid : list_threads(process_.pid())) {
       const auto stat = read_task_stat(process_.pid(), tid);
-      return !stat || stat->state == 'Z' || stat->state == 'X' || stat->state == 'D';
-    });
+      if (!stat || stat->state == 'Z' || stat->state == 'X') continue;
+      (stat->state == 'D' ? sleepers : tids).push_back(tid);
+    }
+    all_asleep_ = tids.empty();
+    if (tids.empty()) tids = std::move(sleepers);
     if (tids.empty()) {
       return fail(process_.alive() ? ErrorKind::not_possible : ErrorKind::target_gone,
-                  process_.alive() ? "every thread is in uninterruptible sleep or exiting"
+                  process_.alive() ? "every thread is exiting"
                                    : fmt::format("process {} has exited", process_.pid()),
                   fmt::format("pid {}", process_.pid()));
     }
@@ -147,6 +153,7 @@ class RemoteRunner {
   StopCheck check_;
   const StopOptions& options_;
   RemoteReport report_;
+  bool all_asleep_ = false;
 };
 
 // A dead tracer's thread that is still in its stub makes the calls that are left, whenever it runs.

@@ -19,6 +19,7 @@
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
 #include "process/freezer.h"
+#include "process/sharers.h"
 #include "process/tasks.h"
 #include "process/write_memory.h"
 
@@ -28,6 +29,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
+constexpr auto kNudge = std::chrono::milliseconds(5);
+constexpr useconds_t kSleeperPause = 200;  // who wakes up stands still for so long, alone
+
+// Between two looks at what is waited for.
+void pause(unsigned round) {
+  if (round < 200) {
+    ::sched_yield();
+  } else {
+    ::usleep(50);
+  }
+}
+
+bool asleep(pid_t pid, pid_t tid) {
+  const auto stat = read_task_stat(pid, tid);
+  return stat && stat->state == 'D';
+}
 
 Error traced(pid_t pid, pid_t tid, const ProcessStatus& status) {
   const auto tracer = read_status(status.tracer_pid);
@@ -141,11 +158,7 @@ ThreadEvent wait_thread(pid_t tid, bool leader, Clock::time_point deadline) {
   for (unsigned round = 0;; ++round) {
     const ThreadEvent event = poll_thread(tid, leader);
     if (event.kind != ThreadEvent::Kind::nothing || Clock::now() > deadline) return event;
-    if (round < 200) {
-      ::sched_yield();
-    } else {
-      ::usleep(50);
-    }
+    pause(round);
   }
 }
 
@@ -227,9 +240,14 @@ Status ThreadStop::hold(std::span<const pid_t> tids, bool rescan,
     if (began_ == Clock::time_point{}) began_ = Clock::now();
     for (const pid_t tid : seized) (void)::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
     waiting_ = std::move(seized);
-    JITSCOPE_TRY(collect(deadline));
+    JITSCOPE_ASSIGN(const bool all_stopped, collect(deadline));
+    if (!all_stopped) {
+      JITSCOPE_TRY(await_sleepers(deadline));
+      known.clear();
+      for (const StoppedThread& thread : threads_) known.insert(thread.tid);
+    }
     if (!rescan) break;
-    todo = list_threads(process_->pid());  // threads that were made meanwhile
+    todo = list_threads(process_->pid());  // threads that were made meanwhile, or let go
   }
   if (threads_.empty()) {
     return fail(ErrorKind::target_gone,
@@ -240,34 +258,61 @@ Status ThreadStop::hold(std::span<const pid_t> tids, bool rescan,
   return {};
 }
 
-Status ThreadStop::collect(Clock::time_point deadline) {
-  constexpr auto kNudge = std::chrono::milliseconds(5);
+Result<bool> ThreadStop::collect(Clock::time_point deadline) {
+  // Longer than most disks take to answer; nobody else stands still for a thread that sleeps on.
+  constexpr auto kSleepGrace = std::chrono::milliseconds(10);
+  auto look_at = Clock::now() + kSleepGrace;
   auto nudge_at = Clock::now() + kNudge;
   for (unsigned round = 0; !waiting_.empty(); ++round) {
     const size_t before = waiting_.size();
-    std::erase_if(waiting_, [&](pid_t tid) {
-      const ThreadEvent event = poll_thread(tid, tid == process_->pid());
-      if (event.kind == ThreadEvent::Kind::nothing) return false;
-      take(tid, event);
-      return true;
-    });
+    take_stopped();
     if (waiting_.empty()) break;
     const auto now = Clock::now();
     if (now > deadline) return fail(late(waiting_.front()));
-    if (now > nudge_at) {
-      // An exec ends the other threads and forgets the interrupt of the one that lives on.
-      nudge_at = now + kNudge;
-      JITSCOPE_TRY(check_address_space(*process_));
-      for (const pid_t tid : waiting_) (void)::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+    if (now > look_at) {
+      look_at = now + kSleepGrace;
+      if (std::ranges::all_of(waiting_, [&](pid_t tid) { return asleep(process_->pid(), tid); })) {
+        return false;
+      }
     }
-    if (waiting_.size() != before) continue;
-    if (round < 200) {
-      ::sched_yield();
-    } else {
-      ::usleep(50);
-    }
+    JITSCOPE_TRY(nudge(nudge_at));
+    if (waiting_.size() == before) pause(round);
   }
+  return true;
+}
+
+Status ThreadStop::await_sleepers(Clock::time_point deadline) {
+  auto nudge_at = Clock::now() + kNudge;
+  while (true) {
+    // The others; and who woke up before the last one did.
+    let_go();
+    threads_.clear();
+    take_stopped();
+    if (waiting_.empty()) break;
+    if (Clock::now() > deadline) return fail(late(waiting_.front()));
+    JITSCOPE_TRY(nudge(nudge_at));
+    ::usleep(kSleeperPause);
+  }
+  began_ = Clock::now();
   return {};
+}
+
+Status ThreadStop::nudge(Clock::time_point& at) {
+  if (Clock::now() <= at) return {};
+  at = Clock::now() + kNudge;
+  // An exec ends the other threads and forgets the interrupt of the one that lives on.
+  JITSCOPE_TRY(check_address_space(*process_));
+  for (const pid_t tid : waiting_) (void)::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  return {};
+}
+
+void ThreadStop::take_stopped() {
+  std::erase_if(waiting_, [&](pid_t tid) {
+    const ThreadEvent event = poll_thread(tid, tid == process_->pid());
+    if (event.kind == ThreadEvent::Kind::nothing) return false;
+    take(tid, event);
+    return true;
+  });
 }
 
 void ThreadStop::take(pid_t tid, const ThreadEvent& event) {
@@ -301,26 +346,31 @@ Error ThreadStop::late(pid_t tid) const {
     return error;
   }
   const auto stat = read_task_stat(process_->pid(), tid);
-  const bool asleep = stat && stat->state == 'D';
-  return Error{ErrorKind::not_possible,
-               fmt::format("thread {}{} of process {} did not stop in time{}", tid,
-                           stat ? fmt::format(" ({})", stat->comm) : "", process_->pid(),
-                           asleep ? ": it is in uninterruptible sleep" : ""),
-               fmt::format("tid {}", tid),
-               asleep
-                   ? "it waits for a device, a file server or a vfork child; nothing was changed: "
-                     "try again"
-                   : "nothing was changed: try again",
-               ETIMEDOUT};
+  Error error{ErrorKind::not_possible,
+              fmt::format("thread {}{} of process {} did not stop in time", tid,
+                          stat ? fmt::format(" ({})", stat->comm) : "", process_->pid()),
+              fmt::format("tid {}", tid), "nothing was changed: try again", ETIMEDOUT};
+  if (!stat || stat->state != 'D') return error;
+  error.what += ": it is in uninterruptible sleep";
+  error.hint = "it waits for a device, a file server or a vfork child; " + error.hint;
+  if (const pid_t child = vfork_child(process_->pid(), tid); child != 0) {
+    error.what += fmt::format(" until its vfork child {} executes a program or exits", child);
+    error.hint = "nothing was changed: try again when the child has done so";
+  }
+  return error;
 }
 
-std::chrono::nanoseconds ThreadStop::resume() {
-  if (std::exchange(resumed_, true)) return lasted_;
+void ThreadStop::let_go() {
   for (const StoppedThread& thread : threads_) {
     (void)::ptrace(PTRACE_DETACH, thread.tid, nullptr, thread.signal);
   }
   // Threads that never stopped are let go by the end of the tracer thread (tracer.h).
-  if (began_ != Clock::time_point{}) lasted_ = Clock::now() - began_;
+  if (began_ != Clock::time_point{}) lasted_ += Clock::now() - std::exchange(began_, {});
+}
+
+std::chrono::nanoseconds ThreadStop::resume() {
+  if (std::exchange(resumed_, true)) return lasted_;
+  let_go();
   return lasted_;
 }
 

@@ -3,7 +3,9 @@
 // Only to be used inside as_tracer. PTRACE_SEIZE and PTRACE_INTERRUPT: a thread that got a signal
 // instead of the stop keeps it for the resume; a process stopped by SIGSTOP stays stopped
 // afterwards; threads that exit meanwhile are skipped; children forked meanwhile are not touched.
-// System calls that the stop made fail with EINTR are repaired at once.
+// System calls that the stop made fail with EINTR are repaired at once. While a thread is in
+// uninterruptible sleep (a disk, a file server, a vfork child) the others run on: they are stopped
+// when it has woken up.
 #pragma once
 
 #include <chrono>
@@ -72,7 +74,13 @@ class ThreadStop {
   Status hold(std::span<const pid_t> tids, bool rescan, std::chrono::milliseconds timeout);
   Status seize(pid_t tid, bool& held);
   Status keep_others_out(pid_t tid);
-  Status collect(std::chrono::steady_clock::time_point deadline);
+  // False: those that are still waited for are in uninterruptible sleep.
+  Result<bool> collect(std::chrono::steady_clock::time_point deadline);
+  // Lets the others run until all of these have stopped.
+  Status await_sleepers(std::chrono::steady_clock::time_point deadline);
+  Status nudge(std::chrono::steady_clock::time_point& at);
+  void take_stopped();
+  void let_go();
   void take(pid_t tid, const ThreadEvent& event);
   void repair(StoppedThread& thread);
   [[nodiscard]] Error late(pid_t tid) const;
@@ -80,7 +88,7 @@ class ThreadStop {
   const Process* process_;
   std::vector<pid_t> waiting_;  // seized and interrupted, not yet stopped
   std::vector<StoppedThread> threads_;
-  std::chrono::steady_clock::time_point began_{};
+  std::chrono::steady_clock::time_point began_{};  // {}: nobody is held
   std::chrono::nanoseconds lasted_{0};
   unsigned restarted_calls_ = 0;
   bool resumed_ = false;

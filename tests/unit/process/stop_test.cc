@@ -5,8 +5,13 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <fstream>
+#include <thread>
 
+#include "process/sharers.h"
 #include "process/thread_stop.h"
 #include "process/tracer.h"
 #include "unit/process/surgery_target.h"
@@ -196,6 +201,48 @@ TEST(ThreadStop, UninterruptibleSleepIsAnErrorAndLeavesNothing) {
   const auto mapped = map_code(target.process(), file, target.gap(), 4096);
   EXPECT_TRUE(mapped) << to_string(mapped.error());
   EXPECT_TRUE(target.answers());
+}
+
+TEST(ThreadStop, TheOthersRunOnWhileOneSleeps) {
+  Oddity target("vfork");
+  ASSERT_TRUE(target.ok());
+  ASSERT_TRUE(eventually([&] {
+    const auto tids = list_threads(target.pid());
+    return std::ranges::any_of(tids, [](pid_t tid) { return state_of(tid) == 'D'; });
+  }));
+  std::atomic<bool> over = false;
+  Result<unsigned> count = 0U;
+  std::thread stopper([&] {
+    count = stop_once(target.process(), {}, std::chrono::seconds(10));
+    over = true;
+  });
+  // It is being stopped: the sleeper has a tracer.
+  EXPECT_TRUE(eventually([&] {
+    const auto tids = list_threads(target.pid());
+    return std::ranges::any_of(tids, [](pid_t tid) {
+      const auto status = read_status(tid);
+      return status && status->state == 'D' && status->tracer_pid != 0;
+    });
+  }));
+  bool meanwhile = true;
+  for (int i = 0; i < 100; ++i) meanwhile = target.answers() && !over && meanwhile;
+  EXPECT_TRUE(meanwhile);
+  const pid_t child = [&]() -> pid_t {
+    for (const pid_t tid : list_threads(target.pid())) {
+      if (const pid_t found = vfork_child(target.pid(), tid); found != 0) return found;
+    }
+    return 0;
+  }();
+  EXPECT_THAT(sharers(target.process()), testing::ElementsAre(child));
+  // As soon as it wakes up all are stopped.
+  ASSERT_NE(child, 0);
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  stopper.join();
+  ASSERT_TRUE(count) << to_string(count.error());
+  EXPECT_GE(*count, 1U);
+  EXPECT_TRUE(eventually([&] { return runs_freely(target.pid()); }));
+  EXPECT_TRUE(target.answers());
+  EXPECT_TRUE(sharers(target.process()).empty());
 }
 
 TEST(ThreadStop, ALeaderThatHasExitedIsNoHindrance) {
