@@ -123,6 +123,7 @@ Status InplacePages::place_page(uint64_t page, std::span<const SiteRequest* cons
 
 Result<std::vector<SiteOutcome>> InplacePages::place(std::span<const SiteRequest> requests,
                                                      const PageReady& ready) {
+  if (pages_.empty()) JITSCOPE_TRY(wait_until_alone(process_, patience_));
   std::vector<SiteOutcome> outcomes(requests.size());
   struct Page {
     std::vector<const SiteRequest*> requests;

@@ -2,6 +2,8 @@
 //
 // - A thread did not stop in time: on a machine whose CPUs are all busy a thread may need longer to
 //   be scheduled than a target should stand still for, so each try is short and there are several.
+// - Another process has the same memory, and no stop of ours holds it: a vfork child has it for a
+//   moment only.
 // - Another tracer holds the process: another jitscope does for a millisecond, strace or a debugger
 //   as long as its user likes. It is waited for, within a limit.
 #pragma once
@@ -17,8 +19,7 @@ namespace jitscope {
 struct Patience {
   std::chrono::milliseconds for_tracer{3000};
   std::function<bool()> hurry;  // true: do not wait any longer; may be empty
-  // Told once, when a tracer is waited for longer than one that only works for a moment; may be
-  // empty.
+  // Told once, when something is waited for longer than what passes in a moment; may be empty.
   std::function<void(const Error& why)> on_wait;
 };
 
@@ -34,6 +35,7 @@ class Retries {
 
  private:
   bool wait_for_tracer(const Error& error);
+  void tell(const Error& error);
 
   const Patience& patience_;
   std::chrono::steady_clock::time_point began_{};
@@ -50,6 +52,11 @@ Result<T> patiently(const Patience& patience, Work&& work) {
     if (result || !retries.wait(result.error())) return result;
   }
 }
+
+// Before the first change of a process: waits until no other one has the same memory, and would run
+// what is being changed, or keep it. Those that come later are not noticed, but for vfork children:
+// their parent's thread does not stop.
+Status wait_until_alone(const Process& process, const Patience& patience);
 
 // Waits until no tracer holds the process; the error of one that stays.
 Status wait_until_free(const Process& process, const Patience& patience);

@@ -110,6 +110,7 @@ Result<bool> TargetImage::map_in_gap(const std::vector<Mapping>& maps, uint64_t 
 }
 
 Status TargetImage::map_near(uint64_t low, uint64_t high, const OnStop& on_stop) {
+  JITSCOPE_TRY(wait_until_alone(process_, patience_));
   JITSCOPE_TRY(make_file());
   constexpr int tries = 5;  // another jitscope may be at the same
   for (int attempt = 0; attempt < tries; ++attempt) {

@@ -62,6 +62,7 @@ Result<UndoReport> undo_all(const Process& process, bool even_in_use) {
   }
   drop_overlaps(patches, report.entries_not_ours);
   if (!patches.empty()) {
+    JITSCOPE_TRY(wait_until_alone(process, {}));
     JITSCOPE_ASSIGN(const SurgeryReport surgery, apply_patiently(process, patches));
     report.stopped = surgery.stop.stopped;
     for (const PatchOutcome outcome : surgery.outcomes) {

@@ -61,6 +61,15 @@ TEST(Patience, ThreadsThatAreLateGetAFewTries) {
   EXPECT_EQ(tries({}, late, UINT32_MAX), 6U);
 }
 
+TEST(Patience, ThreadsThatAreLateAreToldOnce) {
+  unsigned told = 0;
+  const Patience patience{milliseconds(0), {}, [&](const Error&) { ++told; }};
+  EXPECT_EQ(tries(patience, late, 1), 2U);
+  EXPECT_EQ(told, 0U);
+  EXPECT_EQ(tries(patience, late, UINT32_MAX), 6U);
+  EXPECT_EQ(told, 1U);
+}
+
 TEST(Patience, OtherErrorsAreFinal) {
   EXPECT_EQ(tries({}, refused, UINT32_MAX), 1U);
   EXPECT_EQ(tries({}, with(ErrorKind::target_gone, ESRCH), UINT32_MAX), 1U);
