@@ -15,6 +15,7 @@
 #include "probe/trampolines.h"
 #include "probe/undo.h"
 #include "process/tracefs.h"
+#include "process/word_size.h"
 
 namespace jitscope {
 namespace {
@@ -91,6 +92,7 @@ class LiveExposer final : public Exposer {
 
 Status LiveExposer::begin() {
   trampolines_.set_patience({patience_at_start, options_.stop_asked, options_.on_wait});
+  JITSCOPE_TRY(check_64_bit(process_));
   if (!source_.code_is_fixed()) {
     return fail(ErrorKind::not_possible,
                 fmt::format("methods can be exposed only where code does not move: {}",

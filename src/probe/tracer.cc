@@ -27,6 +27,7 @@
 #include "probe/trampolines.h"
 #include "probe/undo.h"
 #include "probe_shared.h"
+#include "process/word_size.h"
 
 namespace jitscope {
 namespace {
@@ -100,6 +101,7 @@ class LiveTracer final : public Tracer {
 
 Status LiveTracer::begin() {
   be_patient(patience_at_start, options_.stop_asked);
+  JITSCOPE_TRY(check_64_bit(process_));
   JITSCOPE_ASSIGN(const BackendChoice choice, choose_backend(options_.backend, source_));
   backend_ = choice.backend;
   automatic_ = choice.automatic;

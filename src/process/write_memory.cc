@@ -2,19 +2,16 @@
 // private copy; gives 0 when the address space has ended.
 #include "process/write_memory.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
-#include "base/byte_cursor.h"
-#include "base/mapped_file.h"
 #include "process/surgery.h"
 #include "process/tasks.h"
+#include "process/word_size.h"
 
 namespace jitscope {
 namespace {
@@ -29,27 +26,9 @@ Error ended(const Process& process) {
 
 Status check_address_space(const Process& process) {
   if (process.memory_fd() < 0) return process.check_same();
-  std::byte byte{};
-  if (::pread(process.memory_fd(), &byte, 1, 0x1000) == 0) return fail(ended(process));
+  if (!process.same_address_space()) return fail(ended(process));
   return {};
 }
-
-namespace {
-
-// By the auxiliary vector, in the program's own words: the executable itself may lie on a file
-// system that does not answer, and nobody waits for that with probes in place.
-bool is_32_bit(pid_t pid) {
-  const auto auxv = read_text_file(task_path(pid, "auxv"), 1U << 16U);
-  if (!auxv) return false;
-  ByteCursor cursor{std::string_view(*auxv)};
-  for (uint32_t tag = cursor.u32(); tag != AT_NULL && cursor.ok(); tag = cursor.u32()) {
-    const uint32_t value = cursor.u32();
-    if (tag == AT_PHENT) return value == sizeof(Elf32_Phdr);
-  }
-  return false;
-}
-
-}  // namespace
 
 Status check_target(const Process& process) {
   JITSCOPE_TRY(process.check_same());
@@ -63,12 +42,7 @@ Status check_target(const Process& process) {
                 fmt::format("process {} ({}) is a kernel thread", process.pid(), stat->comm), where,
                 "kernel threads run no code of a program");
   }
-  if (is_32_bit(process.pid())) {
-    return fail(
-        ErrorKind::not_possible,
-        fmt::format("process {} ({}) is a 32-bit program", process.pid(), process.status().name),
-        where, "only 64-bit programs can be changed");
-  }
+  JITSCOPE_TRY(check_64_bit(process));
   if (process.memory_fd() < 0) {
     return fail(permission_error("changing the memory", process.pid(), EACCES).at(where));
   }

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/work_limit.h"
 #include "process/rights.h"
+#include "process/word_size.h"
 #include "runtimes/attach.h"
 #include "runtimes/hotspot/hotspot_source.h"
 #include "runtimes/perf_map_source.h"
@@ -112,12 +113,7 @@ std::string why_out_of_reach(const Process& process, const std::vector<Mapping>&
     }
     break;
   }
-  // ELF header of the executable: class in byte 4 (elf(5)).
-  std::array<std::byte, 5> header{};
-  const uint64_t base = lowest_mapping(maps, process.executable());
-  if (base != 0 && process.memory().read(base, header) && header[4] == std::byte{1}) {
-    return "a 32-bit program";
-  }
+  if (is_32_bit(process)) return "a 32-bit program";
   return {};
 }
 
