@@ -15,6 +15,7 @@
 #include "probe_shared.h"
 #include "process/bpf_support.h"
 #include "process/perf_event.h"
+#include "process/tasks.h"
 #include "process/uprobe_multi.h"
 
 namespace jitscope {
@@ -54,7 +55,7 @@ class Session final : public BpfSession {
     if (multi_) return add_linked_uprobes(file, sites);
     for (size_t i = 0; i < sites.size(); ++i) {
       Status status;
-      if (auto event = open_uprobe_event(file, sites[i].offset, pid_); !event) {
+      if (auto event = open_uprobe_event(file, sites[i].offset, uprobe_pid()); !event) {
         status = fail(std::move(event.error()));
       } else {
         status = attach(sites[i].site, object_->progs.on_uprobe, std::move(*event));
@@ -142,6 +143,11 @@ class Session final : public BpfSession {
     return probe_bpf__load(object_);
   }
 
+  // Whose memory the kernel puts uprobes in, by the main thread's. One that has exited has none,
+  // and no uprobe would ever be set: then in whosoever maps the file, which is the target and what
+  // it forked; the program looks at the process anyway.
+  [[nodiscard]] pid_t uprobe_pid() const { return live_thread(pid_) == pid_ ? pid_ : 0; }
+
   Status add_linked_uprobes(const std::string& file, std::span<const UprobeSite> sites) {
     std::vector<uint64_t> offsets;
     std::vector<uint64_t> cookies;
@@ -149,8 +155,12 @@ class Session final : public BpfSession {
       offsets.push_back(each.offset);
       cookies.push_back(each.site);
     }
-    JITSCOPE_ASSIGN(UniqueFd link, attach_uprobe_multi(bpf_program__fd(object_->progs.on_uprobes),
-                                                       file, offsets, cookies, pid_));
+    const pid_t whose = uprobe_pid();
+    const int program = bpf_program__fd(object_->progs.on_uprobes);
+    JITSCOPE_ASSIGN(UniqueFd link, attach_uprobe_multi(program, file, offsets, cookies, whose));
+    if (whose != uprobe_pid()) {  // the main thread ended meanwhile
+      JITSCOPE_ASSIGN(link, attach_uprobe_multi(program, file, offsets, cookies, 0));
+    }
     const auto shared = std::make_shared<UniqueFd>(std::move(link));
     for (const UprobeSite& each : sites) linked_[each.site] = shared;
     return {};

@@ -65,7 +65,9 @@ Result<UniqueFd> open_uprobe_event(const std::string& file, uint64_t offset, pid
   attributes.type = type;
   attributes.config1 = reinterpret_cast<uint64_t>(file.c_str());
   attributes.config2 = offset;
-  UniqueFd event = perf_event_open(attributes, pid, -1);
+  // Of a uprobe's event only its filter by process counts: the program runs on every CPU.
+  UniqueFd event =
+      pid == 0 ? perf_event_open(attributes, -1, 0) : perf_event_open(attributes, pid, -1);
   if (!event) {
     const int code = errno;
     Error error = event_error("cannot set a uprobe", code);

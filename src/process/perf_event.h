@@ -14,7 +14,7 @@
 
 namespace jitscope {
 
-// A uprobe on `offset` of `file` (a path this process can open) for the process `pid`.
+// A uprobe on `offset` of `file` (a path this process can open) for the process `pid`; 0: for all.
 Result<UniqueFd> open_uprobe_event(const std::string& file, uint64_t offset, pid_t pid);
 
 // An execution breakpoint on a virtual address, one event a CPU. At most 4 addresses at a time on

@@ -24,8 +24,8 @@ inline constexpr int uprobe_multi_attach_type = 48;
 // By the kernel's version (6.10 or newer).
 [[nodiscard]] bool kernel_has_uprobe_multi();
 
-// All or none. `offsets` and `cookies` are pairs, of the same length. Closing the descriptor
-// detaches.
+// All or none. `offsets` and `cookies` are pairs, of the same length. `pid` 0: in every process.
+// Closing the descriptor detaches.
 Result<UniqueFd> attach_uprobe_multi(int program_fd, const std::string& file,
                                      std::span<const uint64_t> offsets,
                                      std::span<const uint64_t> cookies, pid_t pid);
