@@ -91,7 +91,10 @@ class News {
 
 Status expose(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  JITSCOPE_ASSIGN(const auto source, open_code_source(process, options.source));
+  // What was read of a process that became another program is of neither.
+  const auto opened = open_code_source(process, options.source);
+  if (!opened) return fail(process.or_gone(opened.error()));
+  const auto& source = *opened;
   ExposeOptions expose_options;
   expose_options.patterns = options.patterns;
   expose_options.max_methods = options.max_methods;
@@ -100,7 +103,9 @@ Status expose(const ExposeCommand& options) {
   int asked_until_end = 0;
   expose_options.leave_asked = [&] { return interrupts() > asked_until_end; };
   expose_options.on_wait = report_wait;
-  JITSCOPE_ASSIGN(const auto exposer, Exposer::start(process, *source, expose_options));
+  const auto begun = Exposer::start(process, *source, expose_options);
+  if (!begun) return fail(process.or_gone(begun.error()));
+  const auto& exposer = *begun;
   if (tracefs_directory().empty()) report_note("note: " + tracefs_missing());
   News news(options, *exposer);
   news.print();
@@ -157,7 +162,9 @@ Status left_alone(const UndoReport& report, pid_t pid) {
 
 Status undo(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  JITSCOPE_ASSIGN(const UndoReport report, undo_all(process, options.even_in_use));
+  const Result<UndoReport> undone = undo_all(process, options.even_in_use);
+  if (!undone) return fail(process.or_gone(undone.error()));
+  const UndoReport& report = *undone;
   for (const std::string& note : report.notes) report_note("note: " + note);
   if (options.json) {
     JsonObject line("undone");

@@ -95,7 +95,10 @@ int verdict(const TraceCommand& options, const TraceReport& report,
 
 Result<int> trace(const TraceCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  JITSCOPE_ASSIGN(const auto source, open_code_source(process, options.source));
+  // What was read of a process that became another program is of neither.
+  const auto opened = open_code_source(process, options.source);
+  if (!opened) return fail(process.or_gone(opened.error()));
+  const auto& source = *opened;
   TraceOptions trace_options;
   trace_options.patterns = options.patterns;
   trace_options.backend = backend_of(options.backend);
@@ -106,7 +109,9 @@ Result<int> trace(const TraceCommand& options) {
   int asked_until_end = 0;
   trace_options.leave_asked = [&] { return interrupts() > asked_until_end; };
   trace_options.on_wait = report_wait;
-  JITSCOPE_ASSIGN(const auto tracer, Tracer::start(process, *source, trace_options));
+  const auto begun = Tracer::start(process, *source, trace_options);
+  if (!begun) return fail(process.or_gone(begun.error()));
+  const auto& tracer = *begun;
   announce(options, *source, tracer->started());
 
   CallPrinter printer({options.json, trace_options.stacks, options.max_events}, process, *source,
