@@ -29,8 +29,8 @@ class InputWindow {
   [[nodiscard]] const ByteSource& source() const { return *source_; }
 
  private:
-  // A read asks for four times what the one before asked for, between these: most dumps that are looked
-  // at again and again are short, and room that is not needed costs more than they do.
+  // A read asks for four times what the one before asked for, between these: most dumps that are
+  // looked at again and again are short, and room that is not needed costs more than they do.
   static constexpr size_t kFirstBlock = 4U << 10U;
   static constexpr size_t kBlock = 256U << 10U;
 
@@ -41,9 +41,9 @@ class InputWindow {
 
   std::unique_ptr<ByteSource> source_;
   std::vector<std::byte> buffer_;
-  size_t begin_ = 0;       // of the unread bytes in buffer_
-  size_t end_ = 0;         // behind them
-  uint64_t position_ = 0;  // in the source, of begin_
+  size_t begin_ = 0;            // of the unread bytes in buffer_
+  size_t end_ = 0;              // behind them
+  uint64_t position_ = 0;       // in the source, of begin_
   size_t block_ = kFirstBlock;  // of the next read
   bool ended_ = false;
 };
