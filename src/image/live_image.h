@@ -119,6 +119,8 @@ struct ParsedImage {
 Result<ParsedImage> parse_live_image(std::span<const std::byte> bytes);
 // The first page alone decides this (for looking through many mappings).
 [[nodiscard]] bool looks_like_live_image(std::span<const std::byte> first_page);
+// What tells one image from all others that lay or will lie at its place.
+[[nodiscard]] std::span<const std::byte> live_image_build_id(std::span<const std::byte> first_page);
 // How many bytes parse_live_image needs: header and table. 0 when the first page makes no sense.
 [[nodiscard]] uint64_t live_image_bytes_to_parse(std::span<const std::byte> first_page);
 // Whether there may be records behind `part` (pages of the table): its last one is in use.

@@ -88,6 +88,13 @@ bool looks_like_live_image(std::span<const std::byte> first_page) {
   return at_our_note(cursor);
 }
 
+std::span<const std::byte> live_image_build_id(std::span<const std::byte> first_page) {
+  using namespace layout;
+  constexpr uint64_t begin = notes_end - build_id_size;
+  return first_page.size() < notes_end ? std::span<const std::byte>{}
+                                       : first_page.subspan(begin, build_id_size);
+}
+
 uint64_t live_image_bytes_to_parse(std::span<const std::byte> first_page) {
   ByteCursor cursor(first_page);
   if (!at_our_note(cursor)) return 0;

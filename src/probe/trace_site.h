@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "code/code_body.h"
+#include "probe/foreign_slots.h"
 #include "probe/site.h"
 #include "probe/tracer.h"
 
@@ -18,6 +20,8 @@ struct TraceSite {
   Backend backend = Backend::trampoline;
   bool placed = false;
   bool active = false;
+  // It counts, or counted, in another jitscope's slot, as long as the entry leads there.
+  std::optional<ForeignSlot> shared;
   std::string reason;
   uint64_t not_before_ns = 0;  // it was not there yet; 0: it may always have been
   uint64_t since_ns = 0;

@@ -23,6 +23,7 @@
 #include "probe/inplace.h"
 #include "probe/never_compiled.h"
 #include "probe/register_slots.h"
+#include "probe/shared_slots.h"
 #include "probe/trace_site.h"
 #include "probe/trampolines.h"
 #include "probe/undo.h"
@@ -38,6 +39,9 @@ constexpr std::chrono::milliseconds patience_at_start{3000};
 constexpr std::chrono::milliseconds patience_between{100};
 constexpr std::chrono::milliseconds patience_at_end{10'000};
 constexpr unsigned most_held_looks = 10;  // soon after each other, then at the usual pace
+// How often shared slots are looked at: calls between the other's end and our own jump are not
+// seen.
+constexpr std::chrono::milliseconds shared_pause{10};
 
 class LiveTracer final : public Tracer {
  public:
@@ -48,7 +52,8 @@ class LiveTracer final : public Tracer {
         options_(options),
         tracker_(process, source, std::move(methods)),
         trampolines_(process),
-        inplace_(process) {}
+        inplace_(process),
+        shared_(process) {}
 
   ~LiveTracer() override {
     if (!finished_) (void)finish({});
@@ -67,6 +72,7 @@ class LiveTracer final : public Tracer {
   Status take(BodyTracker::Change change);
   Status place_appeared(std::vector<BodyTracker::Found> appeared);
   Status place(std::vector<TraceSite*> sites, Backend backend);
+  void look_at_shared_slots();
   Result<std::vector<SiteOutcome>> place_by(Backend backend, std::span<const SiteRequest> requests);
   void retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone);
   [[nodiscard]] size_t active_breakpoints() const;
@@ -88,6 +94,7 @@ class LiveTracer final : public Tracer {
   std::unique_ptr<BpfSession> session_;
   Trampolines trampolines_;
   InplacePages inplace_;
+  SharedSlots shared_;
   Backend backend_ = Backend::trampoline;
   bool automatic_ = true;
   TraceStart start_;
@@ -173,7 +180,25 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
   return trampolines_.place(requests, ready);
 }
 
+// The other jitscope has ended: what counted in its slots gets one of our own.
+void LiveTracer::look_at_shared_slots() {
+  for (const TraceSite* site : shared_.look(*session_, sites_)) {
+    tracker_.offer_again(site->body);
+    tracker_.look_soon();
+  }
+}
+
 Status LiveTracer::place(std::vector<TraceSite*> sites, Backend backend) {
+  if (backend == Backend::trampoline) {
+    const size_t all = sites.size();
+    sites = shared_.share(*session_, sites);
+    if (sites.size() != all) {
+      add_note(
+          "another jitscope has jumps at these entries: calls are counted in its slots, and when "
+          "it ends in slots of our own");
+    }
+    if (sites.empty()) return {};
+  }
   std::vector<SiteRequest> requests;
   for (const TraceSite* site : sites) requests.push_back({site->id, site->body, 0});
   Result<std::vector<SiteOutcome>> placed = place_by(backend, requests);
@@ -261,11 +286,16 @@ Status LiveTracer::place_appeared(std::vector<BodyTracker::Found> appeared) {
   std::vector<TraceSite*> fresh;
   for (BodyTracker::Found& found : appeared) {
     TraceSite* site = nullptr;
-    // A body that could not be placed before comes again: it keeps its number.
     for (TraceSite& known : sites_) {
-      if (!known.placed && known.body.address == found.body.address &&
-          known.body.version == found.body.version) {
+      if (known.body.address != found.body.address || known.body.version != found.body.version) {
+        continue;
+      }
+      // One that could not be placed before comes again: it keeps its number. One whose shared slot
+      // went away was seen up to then.
+      if (!known.placed) {
         site = &known;
+      } else if (known.shared) {
+        found.not_before_ns = known.until_ns;
       }
     }
     if (site == nullptr) {
@@ -310,8 +340,10 @@ Result<size_t> LiveTracer::poll_events(std::chrono::milliseconds wait,
 
 Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
                               const std::function<void(const TracedCall&)>& on_call) {
-  JITSCOPE_TRY(poll_events(std::min(wait, tracker_.longest_pause()), on_call));
+  wait = std::min(wait, tracker_.longest_pause());
+  JITSCOPE_TRY(poll_events(shared_.any() ? std::min(wait, shared_pause) : wait, on_call));
   if (target_gone()) return false;
+  look_at_shared_slots();
   if (!tracker_.due()) return true;
   // Once more: a JVM that was just starting did not have its options yet.
   if (sites_.empty() && !std::exchange(asked_again_, true)) JITSCOPE_TRY(check_compiles(process_));
@@ -400,6 +432,7 @@ TraceReport LiveTracer::finish(const std::function<void(const TracedCall&)>& on_
     // Who is alive at the end; nothing is placed any more. What is slow to read does not keep the
     // probes in place.
     const WorkLimit limit{std::chrono::milliseconds(500)};
+    look_at_shared_slots();
     if (auto change = tracker_.look(); change) retire(change->gone);
   }
   const bool jumps = trampolines_.prepared() && !report.target_gone;

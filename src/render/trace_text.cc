@@ -138,6 +138,11 @@ std::string unseen_total(const MethodReport& method) {
                      duration_text(std::chrono::nanoseconds(method.unseen_ns)));
 }
 
+std::string until_text(const SiteReport& site) {
+  if (site.until_ns == 0) return {};
+  return fmt::format(", then {}", site.reason.empty() ? "freed or replaced" : site.reason);
+}
+
 void append_sites_text(std::string& out, const MethodReport& method) {
   const uint64_t now = monotonic_ns();
   for (const SiteReport& site : method.sites) {
@@ -146,7 +151,7 @@ void append_sites_text(std::string& out, const MethodReport& method) {
                    site.address, to_string(site.tier), to_string(site.backend), site.counts.calls,
                    duration_text(std::chrono::nanoseconds(
                        (site.until_ns != 0 ? site.until_ns : now) - site.since_ns)),
-                   site.until_ns != 0 ? ", then freed or replaced" : "", unseen_text(site));
+                   until_text(site), unseen_text(site));
   }
   std::map<std::string, uint64_t> refused;
   for (const SiteReport& site : method.sites) {

@@ -3,6 +3,7 @@ with several signals at once, or beside another jitscope."""
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import sys
@@ -186,33 +187,89 @@ def test_two_loops():
         target.check_sound()
 
 
-# Two on one method: both see all calls, whoever ends first.
+# Two on one method: both see all calls, whoever ends first. The second counts in the first one's slot, and
+# when that has gone in one of its own.
 def test_two_on_one_method():
     with warmed(newest()) as target:
-        before = target.memory(entry_of(target), 16)
+        entry = entry_of(target)
+        before = target.memory(entry, 16)
         for order in ((0, 1), (1, 0)):
             runs = [traced(target)]
-
-            def second():
-                run = Run("trace", "-p", target.pid, "--count", "--json", FIXED)
-                try:
-                    run.started()
-                except harness.Failure:  # Skip passes
-                    check("breakpoint" in run.error, f"the second: {run.story()}")
-                    return False  # others on this machine have all the registers
-                return runs.append(run) or True
-
-            wait_for(second, "a free breakpoint register")
-            check(any("another jitscope" in note for note in runs[1].objects("started")[0]["notes"]),
-                  f"it is said: {runs[1].story()}")
+            jump = target.memory(entry, 5)
+            image = image_of(target, entry)
+            runs.append(second_on(target))
+            equal(target.memory(entry, 5).hex(), jump.hex(), "the second changes nothing")
             target.go("go 2000")
             expected = {runs[0]: 3000, runs[1]: 2000}
             for k in order:
                 runs[k].interrupt()
                 equal(count_of(runs[k].result()), expected[runs[k]], f"the count of number {k}, ends {order}")
+                if k == 0 and order == (0, 1):
+                    taken_over(target, entry, image)
                 target.go("go 100")
                 expected = {run: calls + 100 for run, calls in expected.items()}
-            equal(target.memory(entry_of(target), 16).hex(), before.hex(), "the entry's bytes")
+            equal(target.memory(entry, 16).hex(), before.hex(), "the entry's bytes")
+        sites = runs[1].summaries()[FIXED]["sites"]
+        equal([site["backend"] for site in sites], ["trampoline"], "no register was needed")
+        target.check_sound()
+
+
+def second_on(target):
+    run = Run("trace", "-p", target.pid, "--count", "--json", FIXED)
+    run.started()
+    check(any("another jitscope" in note for note in run.objects("started")[0]["notes"]), f"it is said: {run.story()}")
+    return run
+
+
+def image_of(target, entry):
+    """The file of the live image that the entry's jump leads into; None: there is no jump."""
+    code = target.memory(entry, 5)
+    if code[:1] != b"\xe9":
+        return None
+    slot = entry + 5 + int.from_bytes(code[1:], "little", signed=True)
+    for line in pathlib.Path(f"/proc/{target.pid}/maps").read_text().splitlines():
+        fields = line.split(None, 5)
+        begin, end = (int(word, 16) for word in fields[0].split("-"))
+        if begin <= slot < end:
+            return fields[3:5]
+    return None
+
+
+def taken_over(target, entry, image):
+    """A jump into another image is there; it may lie at the same place."""
+    wait_for(lambda: image_of(target, entry) not in (None, image), "a jump of its own")
+
+
+# The same beside `expose`, whose slots call a point that is shared by all bodies of the method; and beside a
+# jitscope that was killed, up to the undo of what it left.
+def test_trace_of_what_is_exposed():
+    with warmed(newest()) as target:
+        entry = entry_of(target)
+        before = target.memory(entry, 16)
+        for killed in (False, True):
+            first = Run("expose", "-p", target.pid, FIXED)
+            says(first, "in place until")
+            jump = target.memory(entry, 5)
+            image = image_of(target, entry)
+            if killed:
+                first.kill()
+            run = second_on(target)
+            equal(target.memory(entry, 5).hex(), jump.hex(), "the second changes nothing")
+            target.go("go 2000")
+            if killed:
+                jitscope("expose", "--undo", "-p", target.pid)
+            else:
+                first.interrupt()
+                first.result()
+            taken_over(target, entry, image)
+            target.go("go 100")
+            run.interrupt()
+            equal(count_of(run.result()), 2100, f"calls beside expose, killed: {killed}")
+            sites = run.summaries()[FIXED]["sites"]
+            equal(len(sites), 2, "one in the other's slot, one of its own")
+            check(sites[0]["until_ns"] <= sites[1]["since_ns"] and sites[1]["unseen_ns"] > 0,
+                  f"what was not seen between the two is said: {sites}")
+            equal(target.memory(entry, 16).hex(), before.hex(), "the entry's bytes")
         target.check_sound()
 
 
@@ -268,5 +325,6 @@ def test_new_body_in_a_map():
 
 
 harness.main(test_held_at_the_end, test_held_for_good, test_expose_held, test_strace_passes_by, test_two_signals,
-             test_timeout, test_two_loops, test_two_on_one_method, test_expose_after_trace, test_never_compiled,
+             test_timeout, test_two_loops, test_two_on_one_method, test_trace_of_what_is_exposed,
+             test_expose_after_trace, test_never_compiled,
              test_count_and_stack, test_new_body_in_a_map)

@@ -30,7 +30,9 @@ TEST(DisplayName, Parts) {
     EXPECT_EQ(parts.type, each.type) << each.display;
     EXPECT_EQ(parts.function, each.function) << each.display;
     EXPECT_EQ(parts.has_parameters, each.parameters != nullptr) << each.display;
-    if (each.parameters != nullptr) EXPECT_EQ(parts.parameters, each.parameters);
+    if (each.parameters != nullptr) {
+      EXPECT_EQ(parts.parameters, each.parameters);
+    }
   }
 }
 

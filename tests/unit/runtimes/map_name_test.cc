@@ -297,7 +297,9 @@ TEST(MapName, TiersOfJavaScriptCore) {
     EXPECT_EQ(parsed.name.raw, each.raw);
     EXPECT_EQ(parsed.tier, each.tier) << each.raw;
     const auto pattern = Pattern::parse(each.shown);
-    if (pattern && each.tier != Tier::stub) EXPECT_TRUE(pattern->matches(parsed.name)) << each.raw;
+    if (pattern && each.tier != Tier::stub) {
+      EXPECT_TRUE(pattern->matches(parsed.name)) << each.raw;
+    }
   }
 }
 
