@@ -30,18 +30,23 @@ function(jitscope_precompile target)
 endfunction()
 
 function(jitscope_unit_test name)
+  if(NOT JITSCOPE_UNIT_TESTS STREQUAL "all" AND NOT name IN_LIST JITSCOPE_UNIT_TESTS)
+    return()
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${name}/*_test.cc)
   if(NOT sources)
     return()
   endif()
   add_executable(unit_${name} ${sources})
   # Half of what compiling a test takes.
-  if(name STREQUAL base)
-    target_precompile_headers(unit_base PRIVATE
+  get_property(first GLOBAL PROPERTY JITSCOPE_FIRST_UNIT_TEST)
+  if(NOT first)
+    set_property(GLOBAL PROPERTY JITSCOPE_FIRST_UNIT_TEST unit_${name})
+    target_precompile_headers(unit_${name} PRIVATE
       <algorithm> <array> <filesystem> <fstream> <functional> <map> <memory> <optional> <random> <span> <string>
       <vector> <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h>)
   else()
-    target_precompile_headers(unit_${name} REUSE_FROM unit_base)
+    target_precompile_headers(unit_${name} REUSE_FROM ${first})
   endif()
   # What is tested is optimised; what tests it compiles in half the time without, but for tests that do
   # much work themselves.

@@ -12,7 +12,7 @@ namespace jitscope {
 namespace {
 
 TEST(TimelineModel, RandomRecords) {
-  for (uint64_t seed = 0; seed < 1500; ++seed) {
+  for (uint64_t seed = 0; seed < 600; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<std::byte> bytes(1 + random() % (seed % 2 == 0 ? 40 : 240));
     for (std::byte& one : bytes) one = static_cast<std::byte>(random());
