@@ -9,7 +9,6 @@ namespace jitscope::jitdump {
 
 Result<size_t> InputWindow::fill(size_t least) {
   const size_t room = std::max(block_, least);
-  block_ = std::min(kBlock, block_ * 4);
   if (begin_ != 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, available());
     end_ -= begin_;
@@ -20,6 +19,7 @@ Result<size_t> InputWindow::fill(size_t least) {
   JITSCOPE_ASSIGN(const size_t got, source_->seekable() ? source_->read_at(position_ + end_, free)
                                                         : source_->read(free));
   end_ += got;
+  if (got == room) block_ = std::min(kBlock, block_ * 4);
   return got;
 }
 

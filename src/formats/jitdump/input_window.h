@@ -29,7 +29,7 @@ class InputWindow {
   [[nodiscard]] const ByteSource& source() const { return *source_; }
 
  private:
-  // A read asks for four times what the one before asked for, between these: most dumps that are
+  // A read asks for four times what the one before got whole, between these: most dumps that are
   // looked at again and again are short, and room that is not needed costs more than they do.
   static constexpr size_t kFirstBlock = 4U << 10U;
   static constexpr size_t kBlock = 256U << 10U;
