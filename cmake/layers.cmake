@@ -52,7 +52,7 @@ function(jitscope_unit_test name)
   # much work themselves.
   target_compile_options(unit_${name} PRIVATE -O0)
   set(working ${sources})
-  list(FILTER working INCLUDE REGEX "(corpus|model|random|damage)[a-z_]*_test\\.cc$")
+  list(FILTER working INCLUDE REGEX "(corpus|model|random|damage|trace_format)[a-z_]*_test\\.cc$")
   set_source_files_properties(${working} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
   target_link_libraries(unit_${name} PRIVATE jitscope_${name} GTest::gmock GTest::gtest_main)
   target_include_directories(unit_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR})
@@ -60,7 +60,7 @@ function(jitscope_unit_test name)
     JITSCOPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" JITSCOPE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME unit_${name} COMMAND unit_${name})
   # Locals stay on the stack under ASan: some tests are about what lies there.
-  set_tests_properties(unit_${name} PROPERTIES LABELS unit TIMEOUT 300
+  set_tests_properties(unit_${name} PROPERTIES LABELS unit TIMEOUT 600
     ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
   if(name MATCHES "^(process|probe)$")  # they use breakpoints and stop processes
     set_tests_properties(unit_${name} PROPERTIES RESOURCE_LOCK probes)

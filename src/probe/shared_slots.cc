@@ -35,7 +35,6 @@ std::vector<TraceSite*> SharedSlots::share(BpfSession& session,
 
 std::vector<TraceSite*> SharedSlots::look(BpfSession& session, std::deque<TraceSite>& sites) {
   std::vector<TraceSite*> gone;
-  if (!any()) return gone;
   const uint64_t now = monotonic_ns();
   shared_ = 0;
   for (TraceSite& site : sites) {

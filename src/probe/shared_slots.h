@@ -17,13 +17,14 @@ class SharedSlots {
 
   // Lets those of `sites` count in other jitscopes' slots whose entries lead into one. The rest.
   std::vector<TraceSite*> share(BpfSession& session, const std::vector<TraceSite*>& sites);
+  // Any at the last look.
   [[nodiscard]] bool any() const { return shared_ != 0; }
   // Those whose entries do not lead there any more: no longer active, seen until the look before.
   std::vector<TraceSite*> look(BpfSession& session, std::deque<TraceSite>& sites);
 
  private:
   const Process& process_;
-  size_t shared_ = 0;  // at the last look
+  size_t shared_ = 0;
   uint64_t looked_at_ns_ = 0;
 };
 

@@ -182,6 +182,7 @@ Result<std::vector<SiteOutcome>> LiveTracer::place_by(Backend backend,
 
 // The other jitscope has ended: what counted in its slots gets one of our own.
 void LiveTracer::look_at_shared_slots() {
+  if (!shared_.any()) return;  // there may be no session yet
   for (const TraceSite* site : shared_.look(*session_, sites_)) {
     tracker_.offer_again(site->body);
     tracker_.look_soon();

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -198,11 +199,11 @@ TEST(PerfDataDamage, EveryByteFlipped) {
   for (const bool pipe : {false, true}) {
     const std::vector<std::byte> good = pipe ? b.pipe() : b.file();
     for (size_t i = 0; i < good.size(); ++i) {
-      for (const std::byte mask : {std::byte{1}, std::byte{0x80}, std::byte{0xff}}) {
-        std::vector<std::byte> bad = good;
-        bad[i] ^= mask;
-        EXPECT_EQ(fuzz::check_perf_data(bad), "") << i;
-      }
+      // In turns: each reading costs a millisecond under sanitizers.
+      constexpr std::array masks = {std::byte{1}, std::byte{0xff}, std::byte{0x80}};
+      std::vector<std::byte> bad = good;
+      bad[i] ^= masks[i % masks.size()];
+      EXPECT_EQ(fuzz::check_perf_data(bad), "") << i;
     }
   }
 }

@@ -9,7 +9,7 @@ namespace jitscope {
 namespace {
 
 TEST(PerfMapCorpus, IndexAgreesWithASearch) {
-  EXPECT_GE(test::replay_corpus("perf_map_index", fuzz::check_perf_map_index), 6U);
+  EXPECT_GE(test::replay_corpus("perf_map_index", fuzz::check_perf_map_index, 128), 6U);
   EXPECT_GE(test::replay_corpus("perf_map", fuzz::check_perf_map_index, 32), 8U);
 }
 
