@@ -10,6 +10,9 @@
 namespace jitscope {
 namespace {
 
+// The kernel's pid of a task that is being released: of any of them, so it has no name of its own.
+constexpr auto released_task = static_cast<decltype(perfdata::Comm::pid)>(-1);
+
 // PERF_RECORD_MISC_FORK_EXEC: perf made up the record for a process that was there already, so the
 // parent's mappings say nothing about the child's.
 constexpr uint16_t kMiscForkExec = 1U << 13U;
@@ -119,6 +122,7 @@ void Processes::touch_children(const ProcessLife* life) {
 }
 
 void Processes::apply_comm(const perfdata::RecordHead& head, const perfdata::Comm& comm) {
+  if (comm.pid == released_task) return;
   if (comm.exec) {
     std::shared_ptr<ProcessLife>& life = processes_[comm.pid];
     if (life != nullptr) life->end = head.time;
@@ -141,6 +145,7 @@ void Processes::apply_comm(const perfdata::RecordHead& head, const perfdata::Com
 }
 
 void Processes::apply_fork(const perfdata::RecordHead& head, const perfdata::Fork& fork) {
+  if (fork.pid == released_task) return;
   ThreadState& parent = thread(fork.parent_pid, fork.parent_tid);
   if (fork.pid == fork.parent_pid) {
     if (fork.tid == fork.parent_tid) return;
