@@ -18,7 +18,7 @@ function(jitscope_layer name)
 endfunction()
 
 # The standard headers that most files include, parsed once for all libraries: a third of what compiling
-# takes. A file still includes what it uses; clang-tidy reads it without this.
+# takes. A file still includes what it uses.
 function(jitscope_precompile target)
   if(target STREQUAL jitscope_base)
     target_precompile_headers(jitscope_base PRIVATE

@@ -9,12 +9,17 @@
 
 namespace jitscope {
 
-bool leads_into_live_image(const Process& process, uint64_t entry) {
+uint64_t jump_target(const Process& process, uint64_t entry) {
   std::array<std::byte, jump_length> bytes{};
-  if (!process.memory().read(entry, bytes)) return false;
+  if (entry == 0 || !process.memory().read(entry, bytes)) return 0;
   ByteCursor cursor{std::span<const std::byte>(bytes)};
-  if (cursor.u8() != 0xe9) return false;
-  const uint64_t target = entry + jump_length + static_cast<uint64_t>(int64_t{cursor.i32()});
+  if (cursor.u8() != 0xe9) return 0;
+  return entry + jump_length + static_cast<uint64_t>(int64_t{cursor.i32()});
+}
+
+bool leads_into_live_image(const Process& process, uint64_t entry) {
+  const uint64_t target = jump_target(process, entry);
+  if (target == 0) return false;
   const auto maps = process.maps();
   if (!maps) return false;
   const Mapping* mapping = find_mapping(*maps, target);

@@ -11,6 +11,9 @@
 
 namespace jitscope {
 
+// Where the `jmp rel32` at an entry leads; 0: there is none.
+[[nodiscard]] uint64_t jump_target(const Process& process, uint64_t entry);
+
 [[nodiscard]] bool leads_into_live_image(const Process& process, uint64_t entry);
 
 inline constexpr std::string_view foreign_jump_reason =

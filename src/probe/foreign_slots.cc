@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
-#include "base/byte_cursor.h"
-#include "image/relocate.h"
 #include "probe/eligibility.h"
+#include "probe/foreign_jump.h"
 #include "probe/mapped_images.h"
 
 namespace jitscope {
@@ -21,15 +19,6 @@ struct KnownImage {
   Bytes build_id;
   std::shared_ptr<UniqueFd> file;
 };
-
-// 0: there is no jump.
-uint64_t jump_target(const Process& process, uint64_t entry) {
-  std::array<std::byte, jump_length> bytes{};
-  if (entry == 0 || !process.memory().read(entry, bytes)) return 0;
-  ByteCursor cursor{std::span<const std::byte>(bytes)};
-  if (cursor.u8() != 0xe9) return 0;
-  return entry + jump_length + static_cast<uint64_t>(int64_t{cursor.i32()});
-}
 
 // Who owns the file can write into it, and so decides what lies there tomorrow.
 bool made_by_us_or_root(int fd) {
@@ -101,8 +90,11 @@ std::vector<ForeignSlot> find_foreign_slots(const Process& process,
 }
 
 bool leads_to(const Process& process, uint64_t entry, const ForeignSlot& slot) {
-  return jump_target(process, entry) == slot.address &&
-         build_id_at(process, slot.address - slot.offset) == slot.build_id;
+  return jump_target(process, entry) == slot.address;
+}
+
+bool image_is_there(const Process& process, const ForeignSlot& slot) {
+  return build_id_at(process, slot.address - slot.offset) == slot.build_id;
 }
 
 }  // namespace jitscope

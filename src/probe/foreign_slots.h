@@ -29,8 +29,10 @@ struct ForeignSlot {
 [[nodiscard]] std::vector<ForeignSlot> find_foreign_slots(const Process& process,
                                                           std::span<const CodeBody* const> bodies);
 
-// Whether the entry still leads there, and the same image still lies there: another one may have
-// taken its place, and the jump to it looks the same.
+// Whether the entry still leads there...
 [[nodiscard]] bool leads_to(const Process& process, uint64_t entry, const ForeignSlot& slot);
+// ... and the same image still lies there: another one may have taken its place, and the jump to it
+// looks the same. One answer for all slots of the image.
+[[nodiscard]] bool image_is_there(const Process& process, const ForeignSlot& slot);
 
 }  // namespace jitscope

@@ -1,5 +1,6 @@
 #include "probe/shared_slots.h"
 
+#include <map>
 #include <utility>
 
 #include "base/clock.h"
@@ -37,9 +38,12 @@ std::vector<TraceSite*> SharedSlots::look(BpfSession& session, std::deque<TraceS
   std::vector<TraceSite*> gone;
   const uint64_t now = monotonic_ns();
   shared_ = 0;
+  std::map<const UniqueFd*, bool> images;
   for (TraceSite& site : sites) {
     if (!site.active || !site.shared) continue;
-    if (leads_to(process_, site.body.entry, *site.shared)) {
+    const auto [image, first] = images.try_emplace(site.shared->file.get());
+    if (first) image->second = image_is_there(process_, *site.shared);
+    if (image->second && leads_to(process_, site.body.entry, *site.shared)) {
       ++shared_;
       continue;
     }

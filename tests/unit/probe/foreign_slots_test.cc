@@ -69,7 +69,8 @@ TEST_F(ForeignSlotsTest, AnotherImageAtTheSamePlaceIsAnother) {
   ASSERT_EQ(second->base(), place);
   const ForeignSlot fresh = slot_of(body(3, "f"));
   ASSERT_EQ(fresh.address, old.address);
-  EXPECT_FALSE(leads_to(*process_, entry(3), old));
+  EXPECT_FALSE(image_is_there(*process_, old));
+  EXPECT_TRUE(image_is_there(*process_, fresh));
   EXPECT_TRUE(leads_to(*process_, entry(3), fresh));
   EXPECT_TRUE(second->withdraw());
   second->unlink_file();
