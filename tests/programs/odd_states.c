@@ -35,10 +35,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { functions = 6, stride = 64, page_size = 4096 };
+#include "page_functions.h"
 
-typedef int (*function)(int a, int b);
-static unsigned char* page;
+enum { page_size = 4096 };
+
 static unsigned char emitted[page_size];
 static char** arguments;
 static volatile unsigned long beats;
@@ -47,22 +47,6 @@ static volatile int sharing;
 static volatile int exec_wanted;
 
 static void* become_new(void* unused);
-
-// a + 2 * b + k. Even ones begin with one long instruction, odd ones with three short ones.
-static void emit(int k) {
-  unsigned char* at = page + k * stride;
-  static const unsigned char even[] = {0x8d, 0x84, 0x77, 0, 0, 0, 0, 0xc3};
-  static const unsigned char odd[] = {0x55, 0x48, 0x89, 0xe5, 0x8d, 0x04, 0x77,
-                                      0x05, 0,    0,    0,    0,    0x5d, 0xc3};
-  const int32_t added = k;
-  if (k % 2 == 0) {
-    memcpy(at, even, sizeof even);
-    memcpy(at + 3, &added, sizeof added);
-  } else {
-    memcpy(at, odd, sizeof odd);
-    memcpy(at + 8, &added, sizeof added);
-  }
-}
 
 static unsigned long call_all(long n) {
   unsigned long errors = 0;
