@@ -14,11 +14,11 @@
 #include <optional>
 
 #include "common.h"
+#include "ebpf/bpf_session.h"
 #include "probe/eligibility.h"
 #include "probe/inplace.h"
 #include "probe/register_slots.h"
 #include "probe/trampolines.h"
-#include "process/bpf_session.h"
 
 namespace jitscope::bench {
 namespace {

@@ -16,7 +16,7 @@
 #include "common.h"
 #include "probe/eligibility.h"
 #include "probe/trampolines.h"
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 
 namespace jitscope::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "image/live_image.h"
+#include "live_image/live_image.h"
 
 namespace jitscope::fuzz {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/byte_cursor.h"
-#include "image/relocate.h"
+#include "live_image/relocate.h"
 
 namespace jitscope::fuzz {
 

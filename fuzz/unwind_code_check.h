@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
-#include "image/unwind.h"
+#include "unwind/unwind.h"
 
 namespace jitscope::fuzz {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
-#include "image/unwind.h"
+#include "unwind/unwind.h"
 
 namespace jitscope::fuzz {
 

@@ -1,19 +1,19 @@
 // jitscope doctor: why names are missing or uncertain, in a recording or of a live process, and
 // what to do about it.
 
-#include "profile/doctor.h"
+#include "doctor/doctor.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <optional>
 
+#include "capture/followed_process.h"
 #include "cli/command.h"
 #include "cli/profile_options.h"
+#include "doctor/advice.h"
 #include "process/process.h"
 #include "profile/collector.h"
-#include "profile/doctor_advice.h"
-#include "profile/followed_process.h"
 #include "render/doctor_text.h"
 #include "render/json.h"
 #include "runtimes/detect.h"

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "perf_event/tracefs.h"
 #include "probe/exposer.h"
 #include "probe/undo.h"
 #include "process/process.h"
-#include "process/tracefs.h"
 #include "render/json.h"
 #include "render/trace_text.h"
 #include "runtimes/code_source.h"

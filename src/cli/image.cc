@@ -11,8 +11,8 @@
 
 #include "base/output_folder.h"
 #include "cli/command.h"
-#include "profile/image_build.h"
-#include "profile/image_store.h"
+#include "export/image_build.h"
+#include "export/image_store.h"
 #include "render/json.h"
 #include "symbolize/elf_image.h"
 

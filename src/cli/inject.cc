@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/profile_options.h"
-#include "profile/inject.h"
+#include "inject/inject.h"
 
 namespace jitscope {
 namespace {

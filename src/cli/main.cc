@@ -16,7 +16,7 @@
 
 #include "base/printable.h"
 #include "cli/command.h"
-#include "profile/session.h"
+#include "session/session.h"
 
 namespace {
 

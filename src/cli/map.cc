@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "capture/look_pacer.h"
 #include "cli/command.h"
+#include "export/live_dump.h"
+#include "export/live_map.h"
 #include "process/process.h"
-#include "profile/live_dump.h"
-#include "profile/live_map.h"
-#include "profile/look_pacer.h"
 #include "render/json.h"
 #include "runtimes/code_source.h"
 

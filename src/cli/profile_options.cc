@@ -9,7 +9,7 @@
 
 #include "base/byte_cursor.h"
 #include "cli/command.h"
-#include "profile/doctor.h"
+#include "doctor/doctor.h"
 #include "render/json.h"
 
 namespace jitscope {

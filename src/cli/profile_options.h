@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "profile/profile.h"
-#include "profile/session.h"
+#include "session/session.h"
 
 namespace CLI {
 class App;

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/plural.h"
+#include "capture/recording.h"
 #include "cli/command.h"
-#include "profile/recording.h"
 #include "render/json.h"
 
 namespace jitscope {

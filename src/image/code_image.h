@@ -34,7 +34,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "formats/jitdump/code_scopes.h"
-#include "image/unwind.h"
+#include "unwind/unwind.h"
 
 namespace jitscope {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ebpf/load_watch.h"
 #include "probe/methods.h"
-#include "process/load_watch.h"
 #include "runtimes/code_source.h"
 #include "runtimes/map_watch.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ebpf/bpf_session.h"
 #include "probe/site.h"
-#include "process/bpf_session.h"
 #include "process/process.h"
 #include "runtimes/code_source.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "code/code_body.h"
+#include "ebpf/bpf_session.h"
 #include "probe/site.h"
-#include "process/bpf_session.h"
 
 namespace jitscope {
 

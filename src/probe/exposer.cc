@@ -7,6 +7,7 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "perf_event/tracefs.h"
 #include "probe/body_tracker.h"
 #include "probe/code_range.h"
 #include "probe/foreign_jump.h"
@@ -14,7 +15,6 @@
 #include "probe/symbol_names.h"
 #include "probe/trampolines.h"
 #include "probe/undo.h"
-#include "process/tracefs.h"
 #include "process/word_size.h"
 
 namespace jitscope {

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "base/byte_cursor.h"
-#include "image/live_image.h"
-#include "image/relocate.h"
-#include "process/surgery.h"
+#include "live_image/live_image.h"
+#include "live_image/relocate.h"
+#include "surgery/surgery.h"
 
 namespace jitscope {
 

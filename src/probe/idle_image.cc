@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "process/stack_scan.h"
+#include "surgery/stack_scan.h"
 
 namespace jitscope {
 namespace {

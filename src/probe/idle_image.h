@@ -12,7 +12,7 @@
 
 #include "probe/mapped_images.h"
 #include "process/process.h"
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 
 namespace jitscope {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "image/relocate.h"
+#include "live_image/relocate.h"
 #include "probe/image_lock.h"
 #include "process/mapped_identity.h"
 

@@ -8,9 +8,9 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "image/live_image.h"
+#include "live_image/live_image.h"
 #include "process/process.h"
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 
 namespace jitscope {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "process/sharers.h"
-#include "process/thread_stop.h"
+#include "surgery/thread_stop.h"
 
 namespace jitscope {
 namespace {

@@ -12,7 +12,7 @@
 #include <functional>
 #include <span>
 
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 
 namespace jitscope {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ebpf/bpf_session.h"
 #include "probe/site.h"
-#include "process/bpf_session.h"
 
 namespace jitscope {
 

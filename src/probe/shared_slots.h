@@ -5,8 +5,8 @@
 #include <deque>
 #include <vector>
 
+#include "ebpf/bpf_session.h"
 #include "probe/trace_site.h"
-#include "process/bpf_session.h"
 #include "process/process.h"
 
 namespace jitscope {

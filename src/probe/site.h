@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "code/code_body.h"
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 
 namespace jitscope {
 

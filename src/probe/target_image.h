@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "base/result.h"
-#include "image/live_image.h"
+#include "live_image/live_image.h"
 #include "probe/image_home.h"
 #include "probe/mapped_images.h"
 #include "probe/patience.h"
 #include "process/process.h"
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 
 namespace jitscope {
 

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ebpf/bpf_session.h"
 #include "probe/methods.h"
 #include "probe/site.h"
-#include "process/bpf_session.h"
 #include "runtimes/code_source.h"
 
 namespace jitscope {

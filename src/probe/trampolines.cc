@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <unordered_set>
 
-#include "image/relocate.h"
+#include "live_image/relocate.h"
 #include "probe/eligibility.h"
 #include "probe/patience.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "image/live_image.h"
+#include "live_image/live_image.h"
 #include "probe/patience.h"
 #include "probe/site.h"
 #include "probe/target_image.h"

@@ -6,11 +6,11 @@
 #include <iterator>
 
 #include "base/plural.h"
-#include "image/relocate.h"
+#include "live_image/relocate.h"
 #include "probe/image_home.h"
 #include "probe/mapped_images.h"
 #include "probe/patience.h"
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 
 namespace jitscope {
 namespace {

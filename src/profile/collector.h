@@ -7,11 +7,11 @@
 #include <tuple>
 #include <vector>
 
+#include "base/growing_array.h"
 #include "base/pair_table.h"
-#include "profile/growing_array.h"
 #include "profile/profile.h"
-#include "profile/session.h"
 #include "profile/stack_tree.h"
+#include "session/session.h"
 
 namespace jitscope {
 

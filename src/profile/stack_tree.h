@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "base/growing_array.h"
 #include "base/pair_table.h"
-#include "profile/growing_array.h"
 #include "profile/profile.h"
 
 namespace jitscope {

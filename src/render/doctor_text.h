@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "profile/doctor.h"
+#include "doctor/doctor.h"
 
 namespace jitscope {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "profile/frame_name.h"
+#include "naming/frame_name.h"
 #include "render/json.h"
 
 namespace jitscope {

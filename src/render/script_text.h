@@ -23,9 +23,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profile/growing_array.h"
-#include "profile/session.h"
+#include "base/growing_array.h"
 #include "render/trace_payload.h"
+#include "session/session.h"
 
 namespace jitscope {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "profile/trace_formats.h"
+#include "replay/trace_formats.h"
 
 namespace jitscope {
 

@@ -11,7 +11,7 @@
 
 #include <filesystem>
 
-#include "image/live_image.h"
+#include "live_image/live_image.h"
 #include "probe/image_home.h"
 #include "probe/trampolines.h"
 #include "probe/undo.h"

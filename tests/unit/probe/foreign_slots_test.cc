@@ -6,7 +6,7 @@
 #include <array>
 #include <memory>
 
-#include "image/relocate.h"
+#include "live_image/relocate.h"
 #include "probe/image_home.h"
 #include "probe/trampolines.h"
 #include "tests/unit/probe/live_target.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "process/bpf_session.h"
+#include "ebpf/bpf_session.h"
 #include "process/process.h"
-#include "process/surgery.h"
+#include "surgery/surgery.h"
 #include "tests/unit/probe/fake_source.h"
 #include "tests/unit/process/call_target.h"
 #include "tests/unit/process/target_program.h"

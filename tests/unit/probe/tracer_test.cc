@@ -7,13 +7,13 @@
 #include <atomic>
 #include <thread>
 
-#include "image/relocate.h"
+#include "live_image/relocate.h"
+#include "perf_event/breakpoint_check.h"
 #include "probe/patience.h"
 #include "probe/undo.h"
 #include "probe_shared.h"
-#include "process/breakpoint_check.h"
-#include "process/thread_stop.h"
-#include "process/tracer.h"
+#include "surgery/ptrace_thread.h"
+#include "surgery/thread_stop.h"
 #include "tests/unit/probe/live_target.h"
 
 namespace jitscope {

@@ -1,8 +1,8 @@
 // Trampolines in a small real target: placed, counted, taken away to the byte; and what goes wrong
 // in between.
 #include "probe/trampolines.h"
+#include "ebpf/uprobe_multi.h"
 #include "probe/register_slots.h"
-#include "process/uprobe_multi.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

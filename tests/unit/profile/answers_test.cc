@@ -15,7 +15,7 @@
 #include "formats/jitdump/jitdump.h"
 #include "profile/collector.h"
 #include "profile/frame_counter.h"
-#include "profile/session.h"
+#include "session/session.h"
 #include "support/perfdata_builder.h"
 #include "support/scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "profile/session.h"
+#include "session/session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <random>
 
 #include "base/clock.h"
+#include "doctor/doctor.h"
 #include "formats/jitdump/jitdump.h"
 #include "formats/perfdata/writer.h"
 #include "profile/collector.h"
-#include "profile/doctor.h"
 #include "support/perfdata_builder.h"
 #include "support/scratch_folder.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "frame_reader.h"
-#include "image/unwind.h"
+#include "unwind/unwind.h"
 
 namespace jitscope::test {
 

@@ -1,4 +1,4 @@
-// The tables of src/image/unwind.h as elfutils reads them: code whose frames are known.
+// The tables of src/unwind/unwind.h as elfutils reads them: code whose frames are known.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,0 +1,251 @@
+// When to look; see follower.h. What a look does is in followed_process.cc.
+#include "capture/follower.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <iterator>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/work_limit.h"
+
+namespace jitscope {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kShortestInterval = 20 * kMillisecond;
+constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
+// A process without a source: asked often at first (a JVM that is starting), then seldom.
+constexpr uint64_t kFirstPause = 10 * kMillisecond;
+constexpr uint64_t kLongestPause = 4000 * kMillisecond;
+// A look at a JVM with 20,000 methods takes 50 ms; the first one at a perf map of a million lines
+// two seconds.
+constexpr std::chrono::milliseconds kLongestFirstLook{3000};
+constexpr std::chrono::milliseconds kLongestLook{500};
+constexpr std::chrono::milliseconds kLongestLastLook{1000};
+constexpr std::chrono::milliseconds kLongestEnd{5000};  // of the last looks together
+
+}  // namespace
+
+void Follower::end(Entry& entry) {
+  entry.process->finish();
+  FollowedSummary summary = entry.process->summary();
+  if (summary.jit || entry.wanted) ended_.push_back(std::move(summary));
+}
+
+void Follower::called_exec(pid_t pid, uint64_t time) {
+  const auto known = entries_.find(pid);
+  if (known == entries_.end()) return;
+  known->second.process->called_exec(time);
+  if (known->second.process->state() != FollowedProcess::State::ended) known->second.due = 0;
+}
+
+void Follower::add(pid_t pid, bool wanted, uint64_t since) {
+  const auto known = entries_.find(pid);
+  if (known != entries_.end()) {
+    Entry& entry = known->second;
+    if (entry.process->state() == FollowedProcess::State::searching) {
+      entry.pause = kFirstPause;
+      entry.due = 0;
+      return;
+    }
+    if (entry.process->state() != FollowedProcess::State::ended) return;
+    // The pid may have been given to another process.
+    end(entry);
+    entries_.erase(known);
+  }
+  if (entries_.size() >= kMostProcesses) {
+    ++report_.not_followed;
+    return;
+  }
+  auto process = Process::open(pid);
+  if (!process) {
+    if (process.error().kind == ErrorKind::not_found ||
+        process.error().kind == ErrorKind::target_gone) {
+      return;  // it has ended
+    }
+    FollowedSummary summary;
+    summary.pid = pid;
+    summary.reason = process.error().what;
+    summary.hint = process.error().hint;
+    ended_.push_back(std::move(summary));
+    return;
+  }
+  Entry entry(LookPacer({kShortestInterval, kLongestInterval, options_.cpu_share}));
+  std::string path = FollowedProcess::path_in(options_.folder, *process);
+  entry.process =
+      std::make_unique<FollowedProcess>(std::move(*process), std::move(path), options_.source,
+                                        options_.begin, DumpForm::recorded, options_.open_folder);
+  if (since != 0) entry.process->called_exec(since);
+  entry.pause = kFirstPause;
+  entry.wanted = wanted;
+  entries_.emplace(pid, std::move(entry));
+}
+
+size_t Follower::following() const {
+  return static_cast<size_t>(std::ranges::count_if(entries_, [](const auto& entry) {
+    return entry.second.process->state() == FollowedProcess::State::following;
+  }));
+}
+
+void Follower::look(Entry& entry) {
+  using State = FollowedProcess::State;
+  const bool first = entry.process->state() == State::searching;
+  const uint64_t begin = thread_cpu_ns();
+  {
+    const WorkLimit limit{first ? kLongestFirstLook : kLongestLook, stop_};
+    entry.process->look();
+  }
+  const uint64_t cost = thread_cpu_ns() - begin;
+  entry.cost = cost;
+  if (auto copied = entry.process->take_copied_text(); !copied.empty()) {
+    copied_.push_back({entry.process->pid(), std::move(copied)});
+  }
+  ++report_.looks;
+  report_.cpu_ns += cost;
+  const uint64_t now = monotonic_ns();
+  switch (entry.process->state()) {
+    case State::following: {
+      if (first) {
+        report_.first_cpu_ns += cost;
+        // What the first look found is not what the next ones will find.
+        entry.due = now + kShortestInterval;
+        break;
+      }
+      entry.due = now + entry.pacer.pause_after(now, cost, following());
+      break;
+    }
+    case State::searching:
+      entry.due = now + std::max(entry.pause, entry.pacer.pause_after(now, cost, entries_.size()));
+      entry.pause = std::min(entry.pause * 2, kLongestPause);
+      break;
+    case State::self_dumped:
+    case State::ended:
+      entry.due = UINT64_MAX;
+      break;
+  }
+}
+
+uint64_t Follower::step() {
+  uint64_t next = UINT64_MAX;
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    Entry& entry = it->second;
+    if (entry.due <= monotonic_ns()) look(entry);
+    if (entry.process->state() == FollowedProcess::State::ended) {
+      end(entry);
+      it = entries_.erase(it);
+      continue;
+    }
+    next = std::min(next, entry.due);
+    ++it;
+  }
+  return next;
+}
+
+FollowReport Follower::finish() {
+  const uint64_t begin = thread_cpu_ns();
+  std::vector<Entry*> order;
+  for (auto& [pid, entry] : entries_) order.push_back(&entry);
+  // Who is slow to read comes last, and does not take the time of the others.
+  std::ranges::stable_sort(order, {}, [](const Entry* entry) { return entry->cost; });
+  const WorkLimit all{kLongestEnd};
+  for (Entry* entry : order) {
+    const WorkLimit limit{kLongestLastLook};
+    entry->process->look();
+    ++report_.looks;
+  }
+  for (auto& [pid, entry] : entries_) end(entry);
+  entries_.clear();
+  report_.cpu_ns += thread_cpu_ns() - begin;
+  report_.processes = std::move(ended_);
+  return std::move(report_);
+}
+
+FollowerThread::FollowerThread(FollowOptions options)
+    : follower_(std::move(options), [this] { return ending_.load(); }) {
+  // Signals are for the thread that waits for them.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+FollowerThread::~FollowerThread() {
+  if (thread_.joinable()) (void)finish();
+}
+
+void FollowerThread::ask(const Asked& asked) {
+  const std::lock_guard lock(mutex_);
+  inbox_.push_back(asked);
+  changed_.notify_one();
+}
+
+void FollowerThread::add(pid_t pid, bool wanted, uint64_t since) {
+  ask({pid, wanted, false, since});
+}
+
+void FollowerThread::called_exec(pid_t pid, uint64_t time) {
+  ask({pid, false, true, time});
+}
+
+void FollowerThread::take(const std::vector<Asked>& added) {
+  for (const Asked& each : added) {
+    if (each.exec) {
+      follower_.called_exec(each.pid, each.since);
+    } else {
+      follower_.add(each.pid, each.wanted, each.since);
+    }
+  }
+}
+
+size_t FollowerThread::following() const {
+  const std::lock_guard lock(mutex_);
+  return following_;
+}
+
+std::vector<CopiedText> FollowerThread::take_copied_text() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(copied_, {});
+}
+
+FollowReport FollowerThread::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
+  return std::move(report_);
+}
+
+void FollowerThread::run() {
+  std::vector<Asked> added;
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    added.swap(inbox_);
+    lock.unlock();
+    take(added);
+    added.clear();
+    const uint64_t next = follower_.step();
+    const uint64_t now = monotonic_ns();
+    lock.lock();
+    std::ranges::move(follower_.take_copied_text(), std::back_inserter(copied_));
+    following_ = follower_.following();
+    const auto woken = [&] { return ending_ || !inbox_.empty(); };
+    if (next == UINT64_MAX) {
+      changed_.wait(lock, woken);
+    } else if (next > now) {
+      changed_.wait_for(lock, std::chrono::nanoseconds(next - now), woken);
+    }
+  }
+  added.swap(inbox_);
+  lock.unlock();
+  take(added);
+  report_ = follower_.finish();
+}
+
+}  // namespace jitscope

@@ -1,0 +1,158 @@
+// Session: one pass over a recording, in the order of time: every sample with its stack resolved.
+//
+// Memory grows with the number of distinct addresses and processes, not with that of samples. Speed
+// comes from what samples have in common: a stack shares its root side with the one before of the
+// same thread; the answer for an address is kept (AddressCache), and a new address mostly lies in
+// code that is known (CodeSpans).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/perfdata/reader.h"
+#include "naming/jit_sources.h"
+#include "naming/resolver.h"
+#include "replay/naming_options.h"
+#include "replay/processes.h"
+#include "replay/recording_facts.h"
+#include "session/answer_cache.h"
+
+namespace jitscope {
+
+using LocationId = uint32_t;
+
+struct ResolvedSample {
+  const perfdata::Sample& sample;
+  ThreadState& thread;
+  std::span<const LocationId> stack;  // root first; the last is the leaf
+  // How many of them, from the root, are those of the thread's sample before.
+  size_t shared = 0;
+  bool callchain = false;  // the event records stacks
+};
+
+class SampleConsumer {
+ public:
+  virtual ~SampleConsumer() = default;
+  // False ends the reading.
+  virtual bool on_sample(const ResolvedSample& sample) = 0;
+  // Whether a location is to tell one address from another: if not, all addresses of a function may
+  // be one, with an ip of 0, which is faster.
+  [[nodiscard]] virtual bool wants_addresses() const { return true; }
+  // If not, stacks are empty: the consumer asks for those addresses that it has to know
+  // (Session::locate_more()).
+  [[nodiscard]] virtual bool wants_stacks() const { return true; }
+  // Anything else, before the session takes it in.
+  virtual void before_record(const perfdata::Record& /*record*/) {}
+  // And after it.
+  virtual bool on_record(const perfdata::Record& /*record*/) { return true; }
+};
+
+struct SessionOptions {
+  NamingOptions naming;
+  bool leaf_only = false;  // no stacks
+  // For those who write the recording again: its attributes and features as bytes (Header), and
+  // its dumps can be read again (LoadedDump::file).
+  bool keep_raw = false;
+};
+
+class Session : private perfdata::Handler {
+ public:
+  // `path` "-" is standard input.
+  static Result<std::unique_ptr<Session>> open(const std::string& path,
+                                               const SessionOptions& options);
+  ~Session() override;
+  // For a process that ends with its sessions: their tables, a hundred thousand pieces of memory,
+  // are not taken apart first.
+  static void leave_tables() { leave_tables_ = true; }
+
+  Status run(SampleConsumer& consumer);
+
+  [[nodiscard]] const perfdata::Header& header() const { return reader_->header(); }
+  [[nodiscard]] const RecordingFacts& facts() const { return *facts_; }
+  [[nodiscard]] Resolver& resolver() { return *resolver_; }
+  [[nodiscard]] const Resolver& resolver() const { return *resolver_; }
+  [[nodiscard]] MappedFiles& files() { return *files_; }
+  [[nodiscard]] const MappedFiles& files() const { return *files_; }
+  [[nodiscard]] Processes& processes() { return *processes_; }
+  [[nodiscard]] const SourceContext& sources() const { return *context_; }
+  [[nodiscard]] Location location(LocationId id) const {
+    if (!addresses_) return spans_[id].at(0);
+    return spans_[places_[id].span].at(places_[id].ip);
+  }
+  // The code that a location lies in; the limits are of the last answer. Valid until the next
+  // sample.
+  [[nodiscard]] const CodeSpan& span(LocationId id) const {
+    return spans_[addresses_ ? places_[id].span : id];
+  }
+  // Any address of the thread's process, as if it stood in a stack: for consumers that know of
+  // others than the callchain has. Only while on_sample() runs.
+  LocationId locate_more(ThreadState& thread, uint64_t ip, bool caller, uint64_t time);
+  [[nodiscard]] size_t location_count() const {
+    return addresses_ ? places_.size() : spans_.size();
+  }
+  [[nodiscard]] const Diagnostics& diagnostics() const { return reader_->diagnostics(); }
+  [[nodiscard]] uint64_t samples() const { return samples_; }
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+  [[nodiscard]] uint64_t first_time() const { return first_time_; }
+  [[nodiscard]] uint64_t last_time() const { return last_time_; }
+  // Bytes read so far, for progress.
+  [[nodiscard]] uint64_t bytes_read() const { return reader_->bytes_read(); }
+
+ private:
+  Session() = default;
+  Status prepare(const std::string& path);
+  bool on_sample(const perfdata::Sample& sample) override;
+  bool on_record(const perfdata::Record& record) override;
+  void prepare_caches(ProcessLife& life);
+  AnswerCache& cache_of(ProcessLife& life, perfdata::CpuMode mode);
+  uint32_t span_of(CodeSpans& known, ProcessLife& life, const AddressQuery& query);
+  LocationId locate(ThreadState& thread, const AddressQuery& query);
+  LocationId new_place(uint64_t ip, uint32_t span);
+  void resolve_fresh(ThreadState& thread, const perfdata::Sample& sample, size_t shared);
+  size_t resolve_stack(ThreadState& thread, const perfdata::Sample& sample);
+  void resolve_leaf(ThreadState& thread, const perfdata::Sample& sample);
+
+  static inline bool leave_tables_ = false;
+  SessionOptions options_;
+  std::unique_ptr<perfdata::Reader> reader_;
+  std::unique_ptr<RecordingFacts> facts_;
+  std::unique_ptr<MappedFiles> files_;
+  std::unique_ptr<Processes> processes_;
+  std::unique_ptr<SourceSearch> search_;
+  std::unique_ptr<DumpCache> dumps_;
+  std::unique_ptr<SourceContext> context_;
+  std::unique_ptr<Resolver> resolver_;
+  // Locations are places when the consumer wants addresses, else spans.
+  struct Place {
+    uint64_t ip = 0;
+    uint32_t span = 0;
+  };
+  bool addresses_ = true;
+  bool stacks_ = true;
+  std::vector<CodeSpan> spans_;
+  LargeVector<Place> places_;
+  // Of the present stack.
+  struct Unknown {
+    uint64_t ip = 0;
+    LocationId* place = nullptr;
+    bool caller = false;
+  };
+  std::vector<Unknown> unknown_;
+  std::array<AnswerCache, 6> others_;  // by mode: code that is no process's own
+  uint32_t kernel_generation_ = 0;
+  // The present sample is older than one before. For others an answer that held once holds unless
+  // it expires, so that nobody needs to ask since when.
+  bool late_ = false;
+  SampleConsumer* consumer_ = nullptr;
+  uint64_t samples_ = 0;
+  uint64_t lost_ = 0;
+  uint64_t first_time_ = 0;
+  uint64_t last_time_ = 0;
+};
+
+}  // namespace jitscope
