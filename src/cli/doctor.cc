@@ -67,7 +67,7 @@ int diagnose_process(const DoctorArguments& arguments) {
   const std::string advice =
       findings->jit_bytes == 0 ? "it runs no JIT code: ELF symbols name it"
       : usable ? fmt::format("jitscope record -p {} names its JIT code", process->pid())
-               : advice_for("JIT code without a map or dump", program);
+               : advice_for(NoName::no_source, program);
   text += "  -> " + advice + "\n";
   JsonObject line("advice");
   line.text("text", advice);

@@ -3,15 +3,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "code/code_body.h"
+#include "code/no_name.h"
 #include "runtimes/runtime_kind.h"
 
 namespace jitscope {
-
-inline constexpr std::string_view kAmbiguous =
-    "ambiguous: bodies of other names lay at the address, and nothing tells when";
 
 // Whose code it is.
 struct Program {
@@ -24,6 +21,6 @@ struct Program {
 };
 
 // "" when nothing helps.
-[[nodiscard]] std::string advice_for(std::string_view reason, const Program& program);
+[[nodiscard]] std::string advice_for(NoName reason, const Program& program);
 
 }  // namespace jitscope

@@ -15,7 +15,8 @@
 namespace jitscope {
 namespace {
 
-using Key = std::tuple<uint32_t, std::string, std::string>;  // pid, process, reason
+// pid, process, reason: by its text, so that the order is users' own.
+using Key = std::tuple<uint32_t, std::string, std::string_view, NoName>;
 
 // Which of the things that a complaint is about has most of its samples.
 class Example {
@@ -168,9 +169,9 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
       const bool nameless = frame.method.empty();
       if (!nameless) result.named_frames += entry.samples;
       if (nameless || frame.ambiguous) {
-        const std::string reason =
-            nameless || !frame.reason.empty() ? frame.reason : std::string(kAmbiguous);
-        const Key key{group.pid, group.process, reason};
+        const NoName reason =
+            nameless || frame.no_name != NoName::none ? frame.no_name : NoName::ambiguous;
+        const Key key{group.pid, group.process, to_string(reason), reason};
         Complaint& complaint = complaints[key];
         complaint.frames += entry.samples;
         if (leaf) {
@@ -179,7 +180,7 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
         }
         // JIT code in no file has only the name that perf gives it: no file to look at.
         const std::string& about = nameless ? frame.dso_path : frame.candidates;
-        if (!nameless || frame.dso != "[jit]") {
+        if (!nameless || frame.place != FramePlace::memory) {
           examples[key].count(about, leaf ? entry.samples : 0, entry.samples);
         }
       }
@@ -209,7 +210,7 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
   for (auto& [key, complaint] : complaints) {
     complaint.pid = std::get<0>(key);
     complaint.process = std::get<1>(key);
-    complaint.reason = std::get<2>(key);
+    complaint.reason = std::get<NoName>(key);
     complaint.example = examples[key].most();
     const auto runtime = runtimes.find(complaint.pid);
     Program program(runtime == runtimes.end() ? Runtime::unknown : runtime->second);

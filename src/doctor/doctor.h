@@ -14,7 +14,7 @@ namespace jitscope {
 struct Complaint {
   uint32_t pid = 0;
   std::string process;
-  std::string reason;         // "ambiguous: ..." for names that are not certain
+  NoName reason = NoName::none;
   uint64_t leaf_samples = 0;  // samples whose leaf has it
   uint64_t frames = 0;        // frames in all samples that have it
   std::string example;        // an address's file or a name with its candidates

@@ -216,9 +216,9 @@ void Injector::classify(LocationId id, Known& known, const ResolvedSample& resol
     // Each image of the plan has its file, whether anything of it is shown or not.
     image_file(plan_.code(known.code).image, *resolved.thread.process);
   } else {
-    known.kind = frame.dso == "[jit]"       ? Known::Kind::nameless
-                 : frame.dso == "[unknown]" ? Known::Kind::unmapped
-                                            : Known::Kind::native;
+    known.kind = frame.place == FramePlace::memory     ? Known::Kind::nameless
+                 : frame.place == FramePlace::unmapped ? Known::Kind::unmapped
+                                                       : Known::Kind::native;
   }
 }
 

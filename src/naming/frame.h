@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "code/code_body.h"
+#include "code/no_name.h"
 
 namespace jitscope {
 
 using FrameId = uint32_t;
 
 enum class FrameKind : uint8_t {
-  unknown,  // has no name; `reason` says why
+  unknown,  // has no name; `no_name` says why
   native,   // user code of an ELF file
   native_inlined,
   kernel,
@@ -37,18 +38,27 @@ enum class NameSource : uint8_t {
 };
 [[nodiscard]] std::string_view to_string(NameSource source);
 
+// Where the code lies.
+enum class FramePlace : uint8_t {
+  unmapped,  // nowhere that is known
+  memory,    // memory that no file backs: a JIT's
+  file,      // a mapped file
+  kernel,    // or below it
+};
+
 struct Frame {
   std::string method;  // as shown; "" when there is no name
   std::string raw;     // as the source has it
   std::string dso;  // short: "libc.so.6", "[kernel.kallsyms]", "JIT" kinds by their mapping's name
   std::string dso_path;
+  FramePlace place = FramePlace::unmapped;
   FrameKind kind = FrameKind::unknown;
   NameSource source = NameSource::none;
   Tier tier = Tier::unknown;
   bool ambiguous = false;
-  std::string reason;      // why there is no name
-  std::string candidates;  // when ambiguous: the names, "a | b | c"
-  std::string file;        // with --lines
+  NoName no_name = NoName::none;  // why there is no name, or no certain one
+  std::string candidates;         // when ambiguous: the names, "a | b | c"
+  std::string file;               // with --lines
   uint32_t line = 0;
   bool operator==(const Frame&) const = default;
 };

@@ -17,7 +17,7 @@ size_t hash_of(const Frame& frame) {
   size_t hash = text(frame.raw);
   hash = mix(hash, text(frame.method));
   hash = mix(hash, text(frame.dso_path));
-  hash = mix(hash, text(frame.reason));
+  hash = mix(hash, static_cast<size_t>(frame.no_name));
   hash = mix(hash, static_cast<size_t>(frame.kind));
   return mix(hash, frame.line);
 }

@@ -50,10 +50,11 @@ Resolver::Made Resolver::make_jit_frame(const ProcessLife& life, JitAnswer& answ
   frame.kind = name.kind;
   if (frame.method.empty()) {
     frame.kind = FrameKind::unknown;
-    frame.reason = "the perf map was rewritten while it was read";
+    frame.no_name = NoName::map_rewritten;
   }
   const MappedFileInfo& file = context_.files.info(range.file);
   const bool image = file.kind == MappingKind::file;
+  frame.place = image ? FramePlace::file : FramePlace::memory;
   frame.dso = image ? file.base : std::string(kJitDso);
   frame.dso_path = image ? file.path : std::string(kJitDso);
   if (options_.lines && !chain.places.empty()) {

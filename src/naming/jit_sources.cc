@@ -165,9 +165,14 @@ void JitSources::update_findings() {
   findings_->kind = life_.kind;
 }
 
-void JitSources::tell(bool used, std::string text) {
+void JitSources::tell(PassedOver passed_over) {
   update_findings();
-  findings_->list.push_back({used, std::move(text)});
+  findings_->list.push_back({false, passed_over.refused, std::move(passed_over.text)});
+}
+
+void JitSources::tell_used(std::string text) {
+  update_findings();
+  findings_->list.push_back({true, false, std::move(text)});
 }
 
 void JitSources::add_dump(std::shared_ptr<LoadedDump> dump) {
@@ -179,19 +184,19 @@ void JitSources::add_dump(std::shared_ptr<LoadedDump> dump) {
   for (const Diagnostics::Entry& entry : dump->diagnostics.entries()) {
     text += "; " + to_string(entry);
   }
-  tell(true, std::move(text));
+  tell_used(std::move(text));
   dumps_.push_back(std::move(dump));
 }
 
 void JitSources::look_at_candidate(const ProcessLife::DumpMapping& candidate) {
   const MappedFileInfo& file = context_.files.info(candidate.file);
-  std::vector<std::string> refused;
-  auto found = context_.search.mapped_dump(life_, file, candidate.time, refused);
-  for (const std::string& text : refused) tell(false, "jitdump " + text);
+  std::vector<PassedOver> passed_over;
+  auto found = context_.search.mapped_dump(life_, file, candidate.time, passed_over);
+  for (PassedOver& each : passed_over) tell({"jitdump " + each.text, each.refused});
   if (!found) {
     dump_is_empty_ = dump_is_empty_ || found.error().kind == ErrorKind::damaged;
     if (file.named_as_dump() || found.error().kind != ErrorKind::not_found) {
-      tell(false, "jitdump " + to_string(found.error()));
+      tell({"jitdump " + to_string(found.error()), is_refusal(found.error())});
     }
     return;
   }
@@ -199,23 +204,23 @@ void JitSources::look_at_candidate(const ProcessLife::DumpMapping& candidate) {
   if (dump) {
     add_dump(std::move(*dump));
   } else {
-    tell(false, "jitdump " + to_string(dump.error()));
+    tell({"jitdump " + to_string(dump.error()), false});
   }
 }
 
 void JitSources::look_at_recorded() {
-  std::vector<std::string> refused;
-  for (FoundFile& file : context_.search.recorded_dumps(life_, refused)) {
+  std::vector<PassedOver> passed_over;
+  for (FoundFile& file : context_.search.recorded_dumps(life_, passed_over)) {
     auto dump = context_.dumps.load(std::move(file), true);
     if (!dump) {
-      refused.push_back(to_string(dump.error()));
+      passed_over.push_back({to_string(dump.error()), false});
     } else if (const std::string other = why_of_another(**dump, life_); !other.empty()) {
-      refused.push_back(fmt::format("recorded {}: {}", (*dump)->shown, other));
+      passed_over.push_back({fmt::format("recorded {}: {}", (*dump)->shown, other), false});
     } else {
       add_dump(std::move(*dump));
     }
   }
-  for (std::string& text : refused) tell(false, std::move(text));
+  for (PassedOver& each : passed_over) tell(std::move(each));
 }
 
 void JitSources::look_at_given() {
@@ -256,12 +261,12 @@ void JitSources::open_map() {
     if (!dump->recorded && pid != 0 && pid != life_.pid) hints.pids.push_back(pid);
     if (dump->owner && pid == life_.pid) hints.owners.push_back(*dump->owner);
   }
-  std::vector<std::string> refused;
+  std::vector<PassedOver> passed_over;
   context_.maps_taken.insert(life_.pid);
-  auto found = context_.search.perf_map(life_, hints, refused);
-  for (std::string& text : refused) tell(false, std::move(text));
+  auto found = context_.search.perf_map(life_, hints, passed_over);
+  for (PassedOver& each : passed_over) tell(std::move(each));
   if (!found) {
-    tell(false, to_string(found.error()));
+    tell({to_string(found.error()), is_refusal(found.error())});
     return;
   }
   const std::string shown = found->shown;
@@ -272,12 +277,12 @@ void JitSources::open_map() {
       !found->copied && begin && found->modified_ns < *begin - context_.facts.wall_slack();
   auto source = byte_source(std::move(found->fd), shown);
   if (!source) {
-    tell(false, to_string(source.error()));
+    tell({to_string(source.error()), false});
     return;
   }
   auto map = PerfMapIndex::read(std::move(*source), map_diagnostics_);
   if (!map) {
-    tell(false, to_string(map.error()));
+    tell({to_string(map.error()), false});
     return;
   }
   map_ = std::move(*map);
@@ -286,7 +291,7 @@ void JitSources::open_map() {
   for (const Diagnostics::Entry& entry : map_diagnostics_.entries()) {
     text += "; " + to_string(entry);
   }
-  tell(true, std::move(text));
+  tell_used(std::move(text));
 }
 
 std::optional<JitAnswer> JitSources::timed(uint64_t address, uint64_t time, NoBody& none,
@@ -392,26 +397,24 @@ void JitSources::complete(JitAnswer& answer, uint64_t address) {
   }
 }
 
-std::string JitSources::reason(uint64_t address, uint64_t time) {
+NoName JitSources::reason(uint64_t address, uint64_t time) {
   look();
   update_findings();
   for (const auto& dump : dumps_) {
     if (!dump->timed) continue;
     const TimelineAnswer answer = dump->timeline.at(address, time);
-    if (answer.ended != kNoBody) return "the code that lay there had been replaced by then";
+    if (answer.ended != kNoBody) return NoName::replaced;
     if (time > dump->seen_until) {
-      return "compiled after the last look of jitscope record, before the process ended";
+      return NoName::after_last_look;
     }
   }
-  if (!dumps_.empty()) return "no body of the process's jitdump lay there at that time";
-  if (map_ != nullptr) return "no line of the process's perf map holds the address";
-  for (const LifeFindings::Finding& finding : findings_->list) {
-    if (!finding.used && finding.text.find("refused") != std::string::npos) {
-      return "the JIT's map or dump was refused";
-    }
+  if (!dumps_.empty()) return NoName::no_body_then;
+  if (map_ != nullptr) return NoName::no_line_there;
+  if (std::ranges::any_of(findings_->list, &LifeFindings::Finding::refused)) {
+    return NoName::refused_source;
   }
-  if (dump_is_empty_) return "the process's jitdump is empty";
-  return "JIT code without a map or dump";
+  if (dump_is_empty_) return NoName::empty_dump;
+  return NoName::no_source;
 }
 
 }  // namespace jitscope

@@ -112,6 +112,7 @@ class DumpCache {
 struct LifeFindings {
   struct Finding {
     bool used = false;
+    bool refused = false;
     std::string text;
   };
   uint32_t pid = 0;
@@ -155,7 +156,7 @@ class JitSources : public LifeData {
   // already do without.
   static void complete(JitAnswer& answer, uint64_t address);
   // Why neither gave a name for the address.
-  std::string reason(uint64_t address, uint64_t time);
+  NoName reason(uint64_t address, uint64_t time);
 
   [[nodiscard]] bool any() const { return !dumps_.empty() || map_ != nullptr; }
 
@@ -164,7 +165,8 @@ class JitSources : public LifeData {
   void look_at_candidate(const ProcessLife::DumpMapping& candidate);
   void look_at_recorded();
   void look_at_given();
-  void tell(bool used, std::string text);
+  void tell(PassedOver passed_over);
+  void tell_used(std::string text);
   void update_findings();
   void doubt(JitAnswer& answer, uint64_t address, uint64_t time);
   void add_dump(std::shared_ptr<LoadedDump> dump);

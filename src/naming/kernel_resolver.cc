@@ -42,26 +42,26 @@ void Resolver::load_kernel() {
   // compare.
   const bool checkable = recorded_text_ != 0 || !kernel_build_id_.empty();
   if (!context_.facts.of_this_machine() || (!options_.root.empty() && !checkable)) {
-    kernel_reason_ = "kernel code of another machine or boot";
+    kernel_reason_ = NoName::other_machine;
     return;
   }
   if (!kernel_build_id_.empty()) {
     const auto running = running_kernel_build_id();
     if (running && *running != kernel_build_id_) {
-      kernel_reason_ = "kernel code of another kernel than the one that runs now";
+      kernel_reason_ = NoName::other_kernel;
       return;
     }
   }
   auto symbols = KernelSymbols::running();
   if (!symbols) {
-    kernel_reason_ = "kernel symbols cannot be read";
+    kernel_reason_ = NoName::kernel_unreadable;
     context_.notes.push_back(to_string(symbols.error()));
     return;
   }
   if (recorded_text_ != 0 && !recorded_text_name_.empty()) {
     const auto now = (*symbols)->address_of(recorded_text_name_);
     if (now && *now != recorded_text_) {
-      kernel_reason_ = "kernel code of an earlier boot (its addresses were others)";
+      kernel_reason_ = NoName::earlier_boot;
       return;
     }
   }
@@ -77,6 +77,7 @@ Resolution Resolver::resolve_kernel(const AddressQuery& query) {
   out.range = {lookup, lookup};
   Frame frame;
   frame.kind = FrameKind::kernel;
+  frame.place = FramePlace::kernel;
   const auto next = bpf_.upper_bound(lookup);
   const uint64_t next_bpf = next != bpf_.end() ? next->first : UINT64_MAX;
   const auto bpf = next != bpf_.begin() ? std::prev(next) : bpf_.end();
@@ -91,14 +92,15 @@ Resolution Resolver::resolve_kernel(const AddressQuery& query) {
     return out;
   }
   if (kernel_ == nullptr) {
-    out = nameless(query, kernel_reason_, "[kernel.kallsyms]", "[kernel.kallsyms]");
+    out = nameless(query, kernel_reason_, FramePlace::kernel, "[kernel.kallsyms]",
+                   "[kernel.kallsyms]");
     out.range = {lookup, lookup};
     return out;
   }
   auto hit = kernel_->at(lookup);
   if (!hit && lookup != query.ip) hit = kernel_->at(query.ip);
   if (!hit) {
-    out = nameless(query, "no kernel symbol holds the address", "[kernel.kallsyms]",
+    out = nameless(query, NoName::no_kernel_symbol, FramePlace::kernel, "[kernel.kallsyms]",
                    "[kernel.kallsyms]");
     out.range = {lookup, lookup};
     return out;

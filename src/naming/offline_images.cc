@@ -84,11 +84,11 @@ Status OfflineImages::add(const std::string& option) {
 
 bool OfflineImages::resolve(Resolution& out, const ProcessLife& life, const MappedRange& range,
                             const MappedFileInfo& file, uint64_t lookup, const AddressQuery& query,
-                            FrameTable& frames, std::string& reason) {
+                            FrameTable& frames, NoName& reason) {
   for (const auto& entry : entries_) {
     if (!entry->option.names(file.path)) continue;
     if (identity_conflict(entry->map->identity(), identity_of(file, root_))) {
-      reason = "the map given for the file was made for another one";
+      reason = NoName::map_of_other_file;
       continue;
     }
     const ImageMapping mapping{range.start, range.page_offset,
@@ -97,7 +97,7 @@ bool OfflineImages::resolve(Resolution& out, const ProcessLife& life, const Mapp
     if (!key) continue;
     const PerfMapIndex::Answer answer = entry->map->at(*key);
     if (!answer.entry) {
-      reason = "no line of the map given for the file holds the address";
+      reason = NoName::no_line_of_file;
       continue;
     }
     JitName name = jit_name(life.runtime, answer.entry->name, false);
@@ -108,6 +108,7 @@ bool OfflineImages::resolve(Resolution& out, const ProcessLife& life, const Mapp
     frame.kind = name.kind;
     frame.dso = file.base;
     frame.dso_path = file.path;
+    frame.place = FramePlace::file;
     frame.source = NameSource::offline_map;
     frame.ambiguous = answer.ambiguous;
     for (const PerfMapIndex::Entry& candidate : answer.candidates) {

@@ -25,7 +25,7 @@ class OfflineImages {
   // refused.
   bool resolve(Resolution& out, const ProcessLife& life, const MappedRange& range,
                const MappedFileInfo& file, uint64_t lookup, const AddressQuery& query,
-               FrameTable& frames, std::string& reason);
+               FrameTable& frames, NoName& reason);
 
  private:
   struct Entry;

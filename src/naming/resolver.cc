@@ -14,9 +14,6 @@
 namespace jitscope {
 namespace {
 
-constexpr std::string_view kWasmJumpTable =
-    "V8's jump table of a WebAssembly module, through which its functions call each other";
-
 bool same_mapping(const MappedRange* mine, const MappedRange* other) {
   return mine != nullptr && other != nullptr && mine->start == other->start &&
          mine->file == other->file;
@@ -45,11 +42,12 @@ Status Resolver::add_offline_map(const std::string& option) {
   return offline_->add(option);
 }
 
-Resolution Resolver::nameless(const AddressQuery& query, std::string reason, std::string dso,
-                              std::string dso_path) {
+Resolution Resolver::nameless(const AddressQuery& query, NoName reason, FramePlace place,
+                              std::string dso, std::string dso_path) {
   Frame frame;
   frame.kind = FrameKind::unknown;
-  frame.reason = std::move(reason);
+  frame.no_name = reason;
+  frame.place = place;
   frame.dso = std::move(dso);
   frame.dso_path = std::move(dso_path);
   Resolution result;
@@ -62,7 +60,7 @@ Resolution Resolver::nameless(const AddressQuery& query, std::string reason, std
 
 Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
   if (options_.jit_only && query.mode != perfdata::CpuMode::user) {
-    return nameless(query, "no code of a process", "", "");
+    return nameless(query, NoName::not_looked_for_process, FramePlace::kernel, "", "");
   }
   switch (query.mode) {
     case perfdata::CpuMode::kernel:
@@ -70,14 +68,15 @@ Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
     case perfdata::CpuMode::user:
       return resolve_user(life, query);
     case perfdata::CpuMode::hypervisor:
-      return nameless(query, "hypervisor code", "[hypervisor]", "[hypervisor]");
+      return nameless(query, NoName::hypervisor, FramePlace::kernel, "[hypervisor]",
+                      "[hypervisor]");
     case perfdata::CpuMode::guest_kernel:
     case perfdata::CpuMode::guest_user:
-      return nameless(query, "code of a virtual machine's guest", "[guest]", "[guest]");
+      return nameless(query, NoName::guest, FramePlace::kernel, "[guest]", "[guest]");
     case perfdata::CpuMode::unknown:
       break;
   }
-  return nameless(query, "the recording does not say whose code it is", "", "");
+  return nameless(query, NoName::unknown_mode, FramePlace::unmapped, "", "");
 }
 
 // A fork's child runs what its parent had written when it was made; in shared memory also what the
@@ -135,7 +134,7 @@ uint32_t Resolver::dso_number(const std::string& dso) {
 }
 
 bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
-                           uint64_t lookup, std::string& reason, AddressRange& reach) {
+                           uint64_t lookup, NoName& reason, AddressRange& reach) {
   const MappedContents& opened = context_.files.open(range.file);
   const MappedFileInfo& info = context_.files.info(range.file);
   out.location.shown_ip = range.file_offset(query.ip);
@@ -162,10 +161,10 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
     hit = address ? opened.image->symbol_at(*address) : std::nullopt;
   }
   if (!hit) {
-    reason = !opened.image->left_out().empty() ? std::string(kNotAllRead)
-             : !opened.image->has_symbols()    ? "the ELF file has no symbols (stripped)"
-             : opened.image->only_dynamic() ? "stripped ELF file: only exported symbols are known"
-                                            : "no symbol of the ELF file holds the address";
+    reason = !opened.image->left_out().empty() ? NoName::not_all_read
+             : !opened.image->has_symbols()    ? NoName::stripped
+             : opened.image->only_dynamic()    ? NoName::only_exported
+                                               : NoName::no_symbol;
     return false;
   }
   out.location.symbol_offset = *address + (query.ip - lookup) - hit->start;
@@ -185,6 +184,7 @@ bool Resolver::resolve_elf(Resolution& out, const MappedRange& range, const Addr
   frame.raw = hit->raw;
   frame.dso = info.base;
   frame.dso_path = info.shown;
+  frame.place = FramePlace::file;
   frame.kind = FrameKind::native;
   frame.source = info.kind == MappingKind::vdso ? NameSource::vdso : NameSource::elf;
   if (with_source) {
@@ -228,7 +228,7 @@ bool Resolver::resolve_copied(Resolution& out, const ProcessLife& life, const Ma
   file.page_offset = range.start + range.under_bias;
   file.memory = false;
   const uint64_t page = lookup & ~(TextCompare::kPage - 1);
-  std::string reason;
+  NoName reason = NoName::none;
   Resolution native;
   reach.narrow(page, page + TextCompare::kPage - 1);
   if (!resolve_elf(native, file, query, lookup, reason, reach)) return false;
@@ -240,7 +240,7 @@ bool Resolver::resolve_copied(Resolution& out, const ProcessLife& life, const Ma
   Frame frame = frames_[out.location.frame];
   frame.ambiguous = true;
   frame.candidates = frame.method + " | code written over it";
-  frame.reason = kCopiedText;
+  frame.no_name = NoName::copied_text;
   out.location.frame = frames_.number(std::move(frame));
   return true;
 }
@@ -256,8 +256,7 @@ Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) 
   const bool unmapped = range == nullptr;
   if (unmapped) range = life.before_exec.at(lookup);
   if (range == nullptr) {
-    Resolution out =
-        nameless(query, "no mapping of the process holds the address", "[unknown]", "");
+    Resolution out = nameless(query, NoName::no_mapping, FramePlace::unmapped, "[unknown]", "");
     out.unmapped = true;
     out.range = {lookup, lookup};
     return out;
@@ -300,13 +299,14 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   }
   const uint64_t until = none.until;
   const uint64_t from = until == kForever ? none.from : query.time;
-  std::string reason;
-  std::string map_reason;  // why a map that was given for the file does not help
+  NoName reason = NoName::none;
+  NoName map_reason = NoName::none;  // why a map that was given for the file does not help
   const bool special = info.kind == MappingKind::vsyscall || info.kind == MappingKind::kernel;
   if (!memory && !special) {
     out.valid_from = from;
     if (options_.jit_only && context_.files.is_elf(range->file)) {
-      Resolution result = nameless(query, "an ELF file", info.base, info.shown);
+      Resolution result =
+          nameless(query, NoName::not_looked_for_elf, FramePlace::file, info.base, info.shown);
       result.valid_from = out.valid_from;
       result.valid_until = until;
       return result;
@@ -326,14 +326,14 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
       }
     }
     if (is_elf) {
-      Resolution result = nameless(query, reason, info.base, info.shown);
+      Resolution result = nameless(query, reason, FramePlace::file, info.base, info.shown);
       result.location.shown_ip = out.location.shown_ip;
       result.valid_from = from;
       result.valid_until = until;
       return result;
     }
   }
-  if (special) return nameless(query, "the kernel's page for old programs", info.base, info.shown);
+  if (special) return nameless(query, NoName::vsyscall, FramePlace::file, info.base, info.shown);
   out.valid_from = from;
   // The 2015 rule: executable memory that is no readable ELF file belongs to the JIT sources.
   if (memory && offline_->resolve(out, life, *range, info, lookup, query, frames_, reason)) {
@@ -353,10 +353,12 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
     out.valid_until = until;
     return out;
   }
-  std::string jit_reason = sources(life).reason(lookup, query.time);
-  if (memory && is_wasm_jump_table(life, *range, lookup, query.time)) jit_reason = kWasmJumpTable;
+  NoName jit_reason = sources(life).reason(lookup, query.time);
+  if (memory && is_wasm_jump_table(life, *range, lookup, query.time))
+    jit_reason = NoName::wasm_jump_table;
   if (memory) {
-    Resolution result = nameless(query, jit_reason, std::string(kJitDso), map_dso(life));
+    Resolution result =
+        nameless(query, jit_reason, FramePlace::memory, std::string(kJitDso), map_dso(life));
     result.valid_from = from;
     result.valid_until = until;
     return result;
@@ -364,9 +366,9 @@ Resolution Resolver::resolve_in(ProcessLife& life, const MappedRange& mapped,
   // A perf map does not list the code of images (.NET ReadyToRun).
   const bool image = context_.files.open(range->file).format == FileFormat::pe;
   if (sources(life).any() && !image) reason = jit_reason;
-  if (!map_reason.empty()) reason = map_reason;
-  if (reason.empty()) reason = "a mapped file that is no ELF, without a map";
-  Resolution result = nameless(query, reason, info.base, info.shown);
+  if (map_reason != NoName::none) reason = map_reason;
+  if (reason == NoName::none) reason = NoName::no_map_of_file;
+  Resolution result = nameless(query, reason, FramePlace::file, info.base, info.shown);
   result.valid_from = from;
   result.valid_until = until;
   return result;

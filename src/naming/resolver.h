@@ -25,10 +25,6 @@ namespace jitscope {
 class OfflineImages;
 class TextCompare;
 
-// Why a name of copied code is not certain.
-inline constexpr std::string_view kCopiedText =
-    "code that the program copied away from its file: whether it was changed cannot be told";
-
 // A body that a JIT source named, for those who write it down: what lay at [start, start + size).
 // One entry for each body and each way it was shown (certain or ambiguous).
 struct JitCode {
@@ -111,8 +107,6 @@ class Resolver {
   }
   // Of a Location::jit that is not 0.
   [[nodiscard]] const JitCode& jit_code(uint32_t number) const { return jit_codes_[number]; }
-  // Why kernel frames have no names; "" when they have.
-  [[nodiscard]] const std::string& kernel_reason() const { return kernel_reason_; }
 
  private:
   struct Made {
@@ -137,7 +131,7 @@ class Resolver {
   Resolution resolve_in(ProcessLife& life, const MappedRange& mapped, const AddressQuery& query,
                         uint64_t lookup, AddressRange& reach);
   bool resolve_elf(Resolution& out, const MappedRange& range, const AddressQuery& query,
-                   uint64_t lookup, std::string& reason, AddressRange& reach);
+                   uint64_t lookup, NoName& reason, AddressRange& reach);
   bool resolve_copied(Resolution& out, const ProcessLife& life, const MappedRange& range,
                       const AddressQuery& query, uint64_t lookup, AddressRange& reach);
   std::optional<JitAnswer> ask_timed(ProcessLife& life, const MappedRange& range, uint64_t address,
@@ -153,7 +147,7 @@ class Resolver {
                        FrameId outer);
   Made make_jit_frame(const ProcessLife& life, JitAnswer& answer, const MappedRange& range,
                       uint64_t lookup, const CodeScopes* scopes, const ScopeChain& chain);
-  Resolution nameless(const AddressQuery& query, std::string reason, std::string dso,
+  Resolution nameless(const AddressQuery& query, NoName reason, FramePlace place, std::string dso,
                       std::string dso_path);
   void load_kernel();
   uint32_t dso_number(const std::string& dso);
@@ -190,7 +184,7 @@ class Resolver {
   std::unordered_map<MadeKey, Made, MadeHash> made_;
   bool kernel_loaded_ = false;
   std::unique_ptr<KernelSymbols> kernel_;
-  std::string kernel_reason_;
+  NoName kernel_reason_ = NoName::none;
   std::vector<std::byte> kernel_build_id_;
   uint64_t recorded_text_ = 0;  // address of the kernel's first symbol in the recording
   std::string recorded_text_name_;

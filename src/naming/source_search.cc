@@ -59,11 +59,15 @@ Error no_jitdump(const FoundFile& found) {
           "the program had written nothing to it yet, or the disk was full", 0};
 }
 
+PassedOver passed(const Error& error) {
+  return {to_string(error), is_refusal(error)};
+}
+
 // Keeps the worse of two findings about one source: that of a file that is there, if it can be had.
-void keep(Error& best, Error error, std::vector<std::string>& refused) {
+void keep(Error& best, Error error, std::vector<PassedOver>& passed_over) {
   if (error.kind != ErrorKind::not_permitted && error.kind != ErrorKind::damaged) return;
   if (best.kind == error.kind && best.where == error.where) return;
-  if (best.kind != ErrorKind::not_found) refused.push_back(to_string(best));
+  if (best.kind != ErrorKind::not_found) passed_over.push_back(passed(best));
   best = std::move(error);
 }
 
@@ -219,7 +223,7 @@ Status SourceSearch::times_fit(const FoundFile& file, const ProcessLife& life) c
 }
 
 Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life, const Hints& hints,
-                                         std::vector<std::string>& refused) const {
+                                         std::vector<PassedOver>& passed_over) const {
   const bool live = lives(life);
   auto allowed = owners(live ? &life : nullptr);
   allowed.insert(allowed.end(), hints.owners.begin(), hints.owners.end());
@@ -252,12 +256,12 @@ Result<FoundFile> SourceSearch::perf_map(const ProcessLife& life, const Hints& h
       found->copied = root.empty() && path == facts_.folder() + own && path != "/tmp/" + own;
       const Status fits = times_fit(*found, life);
       if (fits) {
-        if (best.kind != ErrorKind::not_found) refused.push_back(to_string(best));
+        if (best.kind != ErrorKind::not_found) passed_over.push_back(passed(best));
         return found;
       }
-      keep(best, fits.error(), refused);
+      keep(best, fits.error(), passed_over);
     } else {
-      keep(best, found.error(), refused);
+      keep(best, found.error(), passed_over);
     }
   }
   if (best.kind == ErrorKind::not_found && in_pid_namespace(life)) {
@@ -330,7 +334,7 @@ Status SourceSearch::is_mapped(const FoundFile& found, const MappedFileInfo& fil
 
 Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life, const MappedFileInfo& file,
                                             uint64_t mapped,
-                                            std::vector<std::string>& refused) const {
+                                            std::vector<PassedOver>& passed_over) const {
   const bool live = lives(life);
   const bool named_so = file.named_as_dump();
   const auto allowed = owners(live ? &life : nullptr);
@@ -345,7 +349,7 @@ Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life, const Mappe
     auto found = open_regular(root, path);
     if (!found || !is_jitdump(found->fd)) {
       // Other executables are candidates only because they were mapped: nothing to tell.
-      if (named_so) keep(best, found ? no_jitdump(*found) : found.error(), refused);
+      if (named_so) keep(best, found ? no_jitdump(*found) : found.error(), passed_over);
       continue;
     }
     found->copied = !options_.root.empty() || path != file.path;
@@ -355,15 +359,15 @@ Result<FoundFile> SourceSearch::mapped_dump(const ProcessLife& life, const Mappe
     if (!fits && !identity) fits.error().what += ", and " + identity.error().what;
     if (fits) fits = is_mapped(*found, file);
     if (fits) {
-      if (best.kind == ErrorKind::not_permitted) refused.push_back(to_string(best));
+      if (best.kind == ErrorKind::not_permitted) passed_over.push_back(passed(best));
       return found;
     }
-    keep(best, fits.error(), refused);
+    keep(best, fits.error(), passed_over);
   }
   return fail(std::move(best));
 }
 
-std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& refused) const {
+std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& notes) const {
   std::vector<FoundFile> result;
   for (const std::string& given : options_.jitdumps) {
     std::vector<std::string> paths;
@@ -387,11 +391,11 @@ std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& refus
         found.copied = true;
         result.push_back(std::move(found));
       } else if (!there) {
-        refused.push_back(to_string(system_error("cannot be opened", path)));
+        notes.push_back(to_string(system_error("cannot be opened", path)));
       } else if (!folder || (regular && path.ends_with(".dump"))) {
         // Other files of a folder are none of ours.
         found.shown = path;
-        refused.push_back(regular ? to_string(no_jitdump(found)) : path + ": no regular file");
+        notes.push_back(regular ? to_string(no_jitdump(found)) : path + ": no regular file");
       }
     }
   }
@@ -399,7 +403,7 @@ std::vector<FoundFile> SourceSearch::given_dumps(std::vector<std::string>& refus
 }
 
 std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
-                                                    std::vector<std::string>& refused) const {
+                                                    std::vector<PassedOver>& passed_over) const {
   std::vector<FoundFile> result;
   if (facts_.folder().empty()) return result;
   const std::string folder = facts_.path() + ".jit";
@@ -408,22 +412,23 @@ std::vector<FoundFile> SourceSearch::recorded_dumps(const ProcessLife& life,
   for (const std::string& name : names_in({}, folder)) {
     if (!name.starts_with(prefix)) continue;
     if (name.ends_with(".dump.new")) {
-      refused.push_back(
-          fmt::format("{}/{}: was never finished (the disk was full?)", folder, name));
+      passed_over.push_back(
+          {fmt::format("{}/{}: was never finished (the disk was full?)", folder, name), false});
     }
     if (!name.ends_with(".dump")) continue;
     if (!facts_.by_jitscope()) {
-      refused.push_back(
-          fmt::format("{}/{}: refused: left by jitscope record of another recording; this one was "
-                      "written over it by perf {}",
-                      folder, name, facts_.header().version));
+      passed_over.push_back(
+          {fmt::format("{}/{}: refused: left by jitscope record of another recording; this one was "
+                       "written over it by perf {}",
+                       folder, name, facts_.header().version),
+           true});
       continue;
     }
     auto found = open_trusted("", fmt::format("{}/{}", folder, name), allowed);
     if (found && is_jitdump(found->fd)) {
       result.push_back(std::move(*found));
     } else {
-      refused.push_back(to_string(found ? no_jitdump(*found) : found.error()));
+      passed_over.push_back(passed(found ? no_jitdump(*found) : found.error()));
     }
   }
   return result;

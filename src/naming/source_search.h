@@ -37,6 +37,17 @@ struct FoundFile {
   bool copied = false;  // beside the recording: its times say nothing
 };
 
+// A file that might have told, and why it was not taken.
+struct PassedOver {
+  std::string text;
+  bool refused = false;  // it is there, and not to be trusted
+};
+
+// Of an error that SourceSearch returned: the file was there and opened, and is not to be trusted.
+[[nodiscard]] inline bool is_refusal(const Error& error) {
+  return error.kind == ErrorKind::not_permitted && error.system_errno == 0;
+}
+
 class SourceSearch {
  public:
   SourceSearch(const RecordingFacts& facts, const NamingOptions& options);
@@ -50,16 +61,16 @@ class SourceSearch {
   // The perf map of a process.
   // not_found: looked at every place; not_permitted: the best one was refused.
   Result<FoundFile> perf_map(const ProcessLife& life, const Hints& hints,
-                             std::vector<std::string>& refused) const;
+                             std::vector<PassedOver>& passed_over) const;
   // The file behind an executable mapping, made at `mapped`, that may be a jitdump. not_found:
   // nothing is there, or a file that is neither a jitdump nor called like one. damaged: it is only
   // called so. not_permitted: it was refused.
   Result<FoundFile> mapped_dump(const ProcessLife& life, const MappedFileInfo& file,
-                                uint64_t mapped, std::vector<std::string>& refused) const;
+                                uint64_t mapped, std::vector<PassedOver>& passed_over) const;
   // Dumps that the user named, or that jitscope record left for this pid; opened and trusted.
-  [[nodiscard]] std::vector<FoundFile> given_dumps(std::vector<std::string>& refused) const;
+  [[nodiscard]] std::vector<FoundFile> given_dumps(std::vector<std::string>& notes) const;
   [[nodiscard]] std::vector<FoundFile> recorded_dumps(const ProcessLife& life,
-                                                      std::vector<std::string>& refused) const;
+                                                      std::vector<PassedOver>& passed_over) const;
   // Its pid in its own namespace, when the process still lives; 0 otherwise.
   [[nodiscard]] uint32_t namespace_pid(const ProcessLife& life) const;
 

@@ -28,8 +28,8 @@ std::vector<Entry> entries_of(const std::vector<Complaint>& complaints) {
   std::vector<Entry> entries;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, size_t> known;
   for (const Complaint& complaint : complaints) {
-    const auto [it, added] =
-        known.try_emplace({complaint.process, complaint.reason, complaint.advice}, entries.size());
+    const auto [it, added] = known.try_emplace(
+        {complaint.process, to_string(complaint.reason), complaint.advice}, entries.size());
     if (added) entries.push_back({&complaint, {}, 0, 0});
     Entry& entry = entries[it->second];
     entry.pids.push_back(complaint.pid);
@@ -68,7 +68,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
     const Complaint& complaint = *entry.first;
     out += fmt::format("{:>9} {:>10}  {} {}: {}\n", entry.leaf_samples, entry.frames,
                        printable(complaint.process), pids_text(entry.pids),
-                       printable(complaint.reason));
+                       to_string(complaint.reason));
     if (!complaint.example.empty()) {
       out += fmt::format("{:>22} e.g. {}\n", "", printable(complaint.example));
     }
@@ -100,7 +100,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
     JsonObject line("complaint");
     line.number("pid", complaint.pid)
         .text("process", complaint.process)
-        .text("reason", complaint.reason)
+        .text("reason", to_string(complaint.reason))
         .number("leaf_samples", complaint.leaf_samples)
         .number("frames", complaint.frames)
         .text("example", complaint.example)

@@ -130,7 +130,7 @@ class DataWriter {
     part(to_string(frame.source));
     part(frame.ambiguous ? "?" : "");
     part(frame.raw);
-    part(frame.reason);
+    part(to_string(frame.no_name));
     part(frame.candidates);
     part(frame.file);
     if (options_.split_lines) part(std::to_string(frame.line));
@@ -306,7 +306,7 @@ class DataWriter {
         .raw("tier", named(&Frame::tier))
         .raw("source", named(&Frame::source))
         .raw("ambiguous", column([](const Shown& shown) { return shown.frame->ambiguous ? 1 : 0; }))
-        .raw("reason", text(&Frame::reason))
+        .raw("reason", named(&Frame::no_name))
         .raw("candidates", text(&Frame::candidates))
         .raw("file", text(&Frame::file))
         .raw("line", column([](const Shown& shown) { return shown.first_line; }))

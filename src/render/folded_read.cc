@@ -81,7 +81,7 @@ Frame frame_of(std::string_view text) {
     const std::string inside =
         bracketed ? folded_unescape(name.substr(1, name.size() - 2)) : std::string();
     if (inside != "unknown") frame.dso = inside;
-    frame.reason = "the folded text has no name here";
+    frame.no_name = NoName::not_in_text;
     return frame;
   }
   frame.method = folded_unescape(name);

@@ -281,7 +281,7 @@ class Writer {
       ProtobufMessage labels;
       text_label(labels, "source", to_string(frame.source));
       if (frame.tier != Tier::unknown) text_label(labels, "tier", to_string(frame.tier));
-      text_label(labels, "unnamed", frame.method.empty() ? frame.reason : "");
+      text_label(labels, "unnamed", frame.method.empty() ? to_string(frame.no_name) : "");
       at->second = labels.str();
     }
     return at->second;

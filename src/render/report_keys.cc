@@ -35,7 +35,7 @@ std::string row_key(const Frame& frame, const ReportOptions& options) {
     switch (key) {
       case ReportKey::method:
         append_part(text, frame.method);
-        if (frame.method.empty()) append_part(text, frame.reason);
+        if (frame.method.empty()) append_part(text, to_string(frame.no_name));
         if (options.split_tiers) append_part(text, version_of(frame));
         break;
       case ReportKey::dso:

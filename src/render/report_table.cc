@@ -34,7 +34,7 @@ std::string name_key(const Frame& frame, bool split_tiers) {
   std::string text;
   append_part(text, frame.method);
   append_part(text, frame.dso);
-  if (frame.method.empty()) append_part(text, frame.reason);
+  if (frame.method.empty()) append_part(text, to_string(frame.no_name));
   if (split_tiers) append_part(text, version_of(frame));
   return text;
 }

@@ -28,7 +28,9 @@ size_t characters(std::string_view text) {
 
 std::string method_text(const ReportRow& row) {
   if (row.frame.method.empty()) {
-    return row.frame.reason.empty() ? "[unknown]" : "[unknown: " + row.frame.reason + "]";
+    return row.frame.no_name == NoName::none
+               ? "[unknown]"
+               : fmt::format("[unknown: {}]", to_string(row.frame.no_name));
   }
   return row.frame.method + (row.ambiguous ? "?" : "");
 }
@@ -207,7 +209,7 @@ std::string report_json(const Report& report, const ReportTextOptions& options) 
         .text("tier", row.tiers)
         .text("source", row.sources)
         .boolean("ambiguous", row.ambiguous);
-    if (row.frame.method.empty()) line.text("reason", row.frame.reason);
+    if (row.frame.method.empty()) line.text("reason", to_string(row.frame.no_name));
     if (process) line.text("process", row.process);
     if (thread) line.text("thread", row.thread);
     out += line.str();

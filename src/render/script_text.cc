@@ -303,7 +303,7 @@ void append_script_json(std::string& out, const Session& session, const FrameTab
         each.number("offset", location.symbol_offset);
       }
       if (frame.ambiguous) each.text("candidates", frame.candidates);
-      if (!frame.reason.empty()) each.text("reason", frame.reason);
+      if (frame.no_name != NoName::none) each.text("reason", to_string(frame.no_name));
       if (!frame.file.empty()) each.text("file", frame.file).number("line", frame.line);
       if (list.size() > 1) list += ',';
       list += each.str();

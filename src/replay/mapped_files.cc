@@ -100,8 +100,8 @@ bool MappedFiles::is_elf(uint32_t file) {
 void MappedFiles::open_file(Entry& entry) {
   if (budget_.spent()) {
     entry.opened = std::make_unique<MappedContents>();
-    entry.opened->reason = kNoTimeLeft;
-    left_out_.push_back(fmt::format("{}: {}", entry.info.path, kNoTimeLeft));
+    entry.opened->reason = NoName::no_time_left;
+    left_out_.push_back(fmt::format("{}: {}", entry.info.path, to_string(NoName::no_time_left)));
     return;
   }
   const WorkBudget::Piece piece(budget_);
@@ -125,7 +125,7 @@ void MappedFiles::read_file(Entry& entry) {
   if (info.kind == MappingKind::vdso) {
     auto image = ElfImage::from_memory(vdso_image(), "[vdso]", elf_options_);
     if (!image) {
-      opened.reason = "this machine has no vdso to read";
+      opened.reason = NoName::no_vdso;
       return;
     }
     opened.format = FileFormat::elf;
@@ -147,12 +147,12 @@ void MappedFiles::read_file(Entry& entry) {
   }
   opened.detail = to_string(image.error());
   if (probe.format == FileFormat::unreadable) {
-    opened.reason = info.deleted ? "the file was deleted" : "the file cannot be read";
+    opened.reason = info.deleted ? NoName::file_deleted : NoName::file_unreadable;
     opened.detail = info.path + ": " + probe.why;
   } else if (!info.build_id.empty()) {
-    opened.reason = "the file changed since the recording";
+    opened.reason = NoName::file_changed;
   } else {
-    opened.reason = "the ELF file is damaged";
+    opened.reason = NoName::elf_damaged;
   }
 }
 

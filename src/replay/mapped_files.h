@@ -11,16 +11,13 @@
 #include <vector>
 
 #include "base/work_limit.h"
+#include "code/no_name.h"
 #include "formats/perfdata/records.h"
 #include "replay/naming_options.h"
 #include "symbolize/elf_image.h"
 #include "symbolize/mapping_kind.h"
 
 namespace jitscope {
-
-// Reasons of missing names.
-inline constexpr std::string_view kNoTimeLeft = "reading files for their names took too long";
-inline constexpr std::string_view kNotAllRead = "not all symbols of the ELF file were read";
 
 // Which file it is in the file system, as the kernel tells with a mapping.
 struct FileIdentity {
@@ -48,7 +45,7 @@ struct MappedFileInfo {
 struct MappedContents {
   FileFormat format = FileFormat::unreadable;
   std::unique_ptr<ElfImage> image;  // when it is the ELF file that ran
-  std::string reason;               // why there is no image
+  NoName reason = NoName::none;     // why there is no image
   std::string detail;               // with names and numbers, for doctor
 };
 

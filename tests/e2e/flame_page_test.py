@@ -250,7 +250,7 @@ def all_kinds_of_frames():
         cache = panel_of("org.example.Cache.get(int)?")
         check("org.example.Other.run()" in cache and "ambiguous" in cache, f"candidates: {cache}")
         unnamed = panel_of("[memfd:jit (deleted)]")
-        check("no JIT source of the process covers the address" in unnamed, f"reason: {unnamed}")
+        check("JIT code without a map or dump" in unnamed, f"reason: {unnamed}")
 
         # One thread only, other event, grouped by thread.
         total = state(browser)["visible"][0]["total"]

@@ -46,9 +46,9 @@ class DoctorTest : public ::testing::Test {
     profile_.frames.push_back(std::move(frame));
     return static_cast<FrameId>(profile_.frames.size() - 1);
   }
-  FrameId nameless(std::string reason, std::string path) {
+  FrameId nameless(NoName reason, std::string path) {
     const FrameId id = frame("", FrameKind::unknown);
-    profile_.frames[id].reason = std::move(reason);
+    profile_.frames[id].no_name = reason;
     profile_.frames[id].dso_path = std::move(path);
     return id;
   }
@@ -70,7 +70,7 @@ class DoctorTest : public ::testing::Test {
 };
 
 TEST_F(DoctorTest, TheExampleIsWhatMostSamplesAreOf) {
-  const std::string stripped = "the ELF file has no symbols (stripped)";
+  const NoName stripped = NoName::stripped;
   const FrameId rare = nameless(stripped, "/lib/a.so");
   const FrameId common = nameless(stripped, "/lib/b.so");
   const FrameId named = frame("main", FrameKind::native);
@@ -115,7 +115,7 @@ TEST_F(DoctorTest, CodeWithoutFramePointers) {
 
 TEST_F(DoctorTest, StacksThatTheKernelCut) {
   const FrameId java = frame("Shop.total()", FrameKind::jit, Tier::c2);
-  const FrameId astray = nameless("no mapping of the process holds the address", "");
+  const FrameId astray = nameless(NoName::no_mapping, "");
   const auto deep = [&](FrameId outermost, size_t frames) {
     StackId at = kRootStack;
     for (size_t i = 0; i < frames; ++i) {
@@ -142,24 +142,24 @@ TEST_F(DoctorTest, NoStacksAtAll) {
 }
 
 TEST(Doctor, AdviceIsForTheRuntime) {
-  const std::string astray = "no mapping of the process holds the address";
+  const NoName astray = NoName::no_mapping;
   EXPECT_THAT(advice_for(astray, Runtime::hotspot), HasSubstr("PreserveFramePointer"));
   EXPECT_THAT(advice_for(astray, Runtime::unknown), Not(HasSubstr("JVM")));
-  const std::string none = "JIT code without a map or dump";
+  const NoName none = NoName::no_source;
   EXPECT_THAT(advice_for(none, Runtime::hotspot), HasSubstr("jitscope record -p"));
   EXPECT_THAT(advice_for(none, Runtime::v8), HasSubstr("--perf-prof"));
   EXPECT_THAT(advice_for(none, Runtime::v8), HasSubstr("--perf-map PID=FILE"));
 }
 
 TEST(Doctor, AdviceLooksAtWhatTheRecordingHolds) {
-  const std::string none = "JIT code without a map or dump";
+  const NoName none = NoName::no_source;
   Program program(Runtime::hotspot);
   program.followed = true;
   EXPECT_THAT(advice_for(none, program), HasSubstr("ended before jitscope record had looked"));
   program.names_missing = true;
   EXPECT_THAT(advice_for(none, program), HasSubstr("missing: put it beside the recording"));
-  EXPECT_THAT(advice_for("the process's jitdump is empty", Runtime::v8), HasSubstr("in blocks"));
-  EXPECT_THAT(advice_for("the process's jitdump is empty", Runtime::unknown), Not(IsEmpty()));
+  EXPECT_THAT(advice_for(NoName::empty_dump, Runtime::v8), HasSubstr("in blocks"));
+  EXPECT_THAT(advice_for(NoName::empty_dump, Runtime::unknown), Not(IsEmpty()));
 }
 
 // Nobody gets another runtime's flags.
@@ -167,7 +167,7 @@ TEST(Doctor, AdviceIsForWhatTheProcessMapped) {
   const auto advice = [](std::initializer_list<std::string_view> files) {
     Program program(Runtime::unknown);
     for (const std::string_view file : files) program.kind.see(file);
-    return advice_for("JIT code without a map or dump", program);
+    return advice_for(NoName::no_source, program);
   };
   const std::string luajit = advice({"/usr/bin/luajit-2.1.0-beta3"});
   EXPECT_THAT(luajit, HasSubstr("cannot be named"));

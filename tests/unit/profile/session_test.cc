@@ -42,7 +42,8 @@ class Names : public SampleConsumer {
       const Location& location = session_.location(sample.stack[i]);
       const Frame& frame = session_.resolver().frames()[location.frame];
       if (!text.empty()) text += ' ';
-      text += frame.method.empty() ? "<" + frame.reason + ">" : frame.method;
+      text +=
+          frame.method.empty() ? "<" + std::string(to_string(frame.no_name)) + ">" : frame.method;
       if (frame.ambiguous) text += "?" + frame.candidates;
     }
     names.push_back(text);

@@ -20,20 +20,24 @@ Diagnosis forked_server() {
   diagnosis.frames = 300;
   diagnosis.named_frames = 150;
   diagnosis.unnamed_leaves = 47;
-  diagnosis.complaints = {{9, "cc1", "stripped", 12, 12, "/usr/bin/cc1", "install symbols"},
-                          {1, "worker", "stripped", 11, 20, "/bin/worker", "install symbols"},
-                          {2, "worker", "stripped", 10, 20, "/bin/worker", "install symbols"},
-                          {3, "worker", "stripped", 8, 20, "/bin/worker", "install symbols"},
-                          {4, "worker", "stripped", 6, 20, "/bin/worker", "install symbols"},
-                          {4, "worker", "astray", 0, 30, "", ""}};
+  diagnosis.complaints = {{9, "cc1", NoName::stripped, 12, 12, "/usr/bin/cc1", "install symbols"},
+                          {1, "worker", NoName::stripped, 11, 20, "/bin/worker", "install symbols"},
+                          {2, "worker", NoName::stripped, 10, 20, "/bin/worker", "install symbols"},
+                          {3, "worker", NoName::stripped, 8, 20, "/bin/worker", "install symbols"},
+                          {4, "worker", NoName::stripped, 6, 20, "/bin/worker", "install symbols"},
+                          {4, "worker", NoName::no_mapping, 0, 30, "", ""}};
   return diagnosis;
 }
 
 TEST(DoctorText, ProcessesOfOneNameThatLackTheSameAreOneEntry) {
   const std::string text = doctor_text(forked_server());
-  EXPECT_THAT(text, HasSubstr("       35         80  worker 1, 2, 3 and 1 more: stripped\n"));
-  EXPECT_THAT(text, HasSubstr("       12         12  cc1 9: stripped\n"));
-  EXPECT_THAT(text, HasSubstr("        0         30  worker 4: astray\n"));
+  EXPECT_THAT(text, HasSubstr("       35         80  worker 1, 2, 3 and 1 more: the ELF file has "
+                              "no symbols (stripped)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("       12         12  cc1 9: the ELF file has no symbols (stripped)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("        0         30  worker 4: no mapping of the process holds the address\n"));
   EXPECT_LT(text.find("worker 1"), text.find("cc1 9")) << "ordered by what they have together";
   EXPECT_THAT(text, Not(HasSubstr("sources of names")));
 }

@@ -47,7 +47,7 @@ TEST(Report, VersionsOfAMethodAreOneRowAndRecursionCountsOnce) {
   for (const ReportRow& row : report.rows) {
     if (!row.frame.method.empty()) continue;
     ++unnamed;
-    EXPECT_FALSE(row.frame.reason.empty());
+    EXPECT_NE(row.frame.no_name, NoName::none);
   }
   EXPECT_EQ(unnamed, 2u);
 
@@ -221,7 +221,7 @@ TEST(ReportText, TableInTheMannerOfPerf) {
   EXPECT_THAT(text, HasSubstr("#  Total     Self   Samples  Tier"));
   EXPECT_THAT(text, HasSubstr("  59.17%   18.33%        71  c1-full,c2  jitdump   JIT"));
   EXPECT_THAT(text, HasSubstr("org.example.Cache.get(int)?\n"));
-  EXPECT_THAT(text, HasSubstr("[unknown: the address is in no mapping]\n"));
+  EXPECT_THAT(text, HasSubstr("[unknown: no mapping of the process holds the address]\n"));
   EXPECT_THAT(text, Not(HasSubstr("\xff"))) << "nothing that a terminal would trip over";
   const std::string flat = report_text(build_report(test::sample_profile(), {.children = false}));
   EXPECT_THAT(flat, HasSubstr("#   Self   Samples"));

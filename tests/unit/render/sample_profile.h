@@ -95,10 +95,10 @@ inline Profile sample_profile() {
       named("asm_exc_page_fault", "[kernel.kallsyms]", FrameKind::kernel, NameSource::kernel));
   Frame gone;
   gone.dso = "memfd:jit (deleted)";
-  gone.reason = "no JIT source of the process covers the address";
+  gone.no_name = NoName::no_source;
   const FrameId unknown = b.frame(gone);
   Frame nowhere;
-  nowhere.reason = "the address is in no mapping";
+  nowhere.no_name = NoName::no_mapping;
   const FrameId lost = b.frame(nowhere);
   const FrameId handler =
       b.frame(named("handle /srv/app/server.js:12:7", "JIT", FrameKind::jit, dump, Tier::turbofan));

@@ -27,7 +27,8 @@ class Frames : public SampleConsumer {
     const Location& location = session_.location(sample.stack.back());
     const auto& frames = session_.resolver().frames();
     const Frame& outer = frames[location.frame];
-    std::string text = outer.method.empty() ? "<" + outer.reason + ">" : outer.method;
+    std::string text =
+        outer.method.empty() ? "<" + std::string(to_string(outer.no_name)) + ">" : outer.method;
     const auto& inlined = session_.resolver().inlined(location);
     for (size_t i = inlined.size(); i-- > 0;) {
       EXPECT_EQ(frames[inlined[i]].kind, FrameKind::jit_inlined);
