@@ -1,9 +1,8 @@
-// FrameTable: equal frames get one number (resolver.h).
+#include "naming/frame_table.h"
+
 #include <algorithm>
 #include <functional>
 #include <string_view>
-
-#include "naming/resolver.h"
 
 namespace jitscope {
 namespace {

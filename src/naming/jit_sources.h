@@ -19,6 +19,7 @@
 #include "formats/perfmap/perf_map_index.h"
 #include "naming/dump_scopes.h"
 #include "naming/frame.h"
+#include "naming/resolution.h"
 #include "naming/source_search.h"
 #include "replay/processes.h"
 
@@ -69,19 +70,6 @@ struct JitAnswer {
     return dump != nullptr ? static_cast<const void*>(dump.get()) : map;
   }
   [[nodiscard]] uint64_t number() const { return dump != nullptr ? body : line; }
-};
-
-// Addresses around one that was asked for, for which all answers are the same: each source that is
-// asked narrows it.
-struct AddressRange {
-  uint64_t low = 0;
-  uint64_t high = UINT64_MAX;  // inclusive
-
-  void narrow(uint64_t first, uint64_t last) {
-    low = std::max(low, first);
-    high = std::min(high, last);
-  }
-  bool operator==(const AddressRange&) const = default;
 };
 
 // When it is so that no timed source has a body: in [from, until).

@@ -55,17 +55,19 @@ struct OfflineImages::Entry {
 
 // What the image's addresses are relative to. A PE image is mapped section by section, each where
 // its header says, and not one after the other as in the file.
-uint64_t OfflineImages::image_base(const ProcessLife& life, const MappedRange& range,
-                                   const MappedFileInfo& file, uint64_t lookup) {
-  const auto [it, fresh] = pe_.try_emplace(file.path);
-  if (fresh) it->second = read_pe(file.path, root_);
+uint64_t OfflineImages::image_base(const Question& question) {
+  const MappedRange& range = question.range;
+  const auto [it, fresh] = pe_.try_emplace(question.file.path);
+  if (fresh) it->second = read_pe(question.file.path, root_);
   if (it->second && !range.memory) {
-    if (const auto rva = it->second->rva_of(range.file_offset(lookup))) return lookup - *rva;
+    const auto rva = it->second->rva_of(range.file_offset(question.lookup));
+    if (rva) return question.lookup - *rva;
   }
-  return first_byte(life, range);
+  return first_byte(question.life, range);
 }
 
-OfflineImages::OfflineImages(std::string root) : root_(std::move(root)) {}
+OfflineImages::OfflineImages(MappedFiles& files, NameTables& tables, std::string root)
+    : files_(files), tables_(tables), root_(std::move(root)) {}
 OfflineImages::~OfflineImages() = default;
 
 Status OfflineImages::add(const std::string& option) {
@@ -82,46 +84,56 @@ Status OfflineImages::add(const std::string& option) {
   return {};
 }
 
-bool OfflineImages::resolve(Resolution& out, const ProcessLife& life, const MappedRange& range,
-                            const MappedFileInfo& file, uint64_t lookup, const AddressQuery& query,
-                            FrameTable& frames, NoName& reason) {
+std::optional<Resolution> OfflineImages::answer(Question& question) {
+  if (entries_.empty() || question.special()) return std::nullopt;
+  if (!question.in_memory() && files_.is_elf(question.range.file)) return std::nullopt;
   for (const auto& entry : entries_) {
-    if (!entry->option.names(file.path)) continue;
-    if (identity_conflict(entry->map->identity(), identity_of(file, root_))) {
-      reason = NoName::map_of_other_file;
+    if (!entry->option.names(question.file.path)) continue;
+    if (identity_conflict(entry->map->identity(), identity_of(question.file, root_))) {
+      question.why = NoName::map_of_other_file;
       continue;
     }
-    const ImageMapping mapping{range.start, range.page_offset,
-                               image_base(life, range, file, lookup)};
-    const auto key = entry->map->key(mapping, lookup);
+    const ImageMapping mapping{question.range.start, question.range.page_offset,
+                               image_base(question)};
+    const auto key = entry->map->key(mapping, question.lookup);
     if (!key) continue;
-    const PerfMapIndex::Answer answer = entry->map->at(*key);
-    if (!answer.entry) {
-      reason = NoName::no_line_of_file;
-      continue;
-    }
-    JitName name = jit_name(life.runtime, answer.entry->name, false);
-    Frame frame;
-    frame.method = std::move(name.method);
-    frame.raw = std::move(name.raw);
-    frame.tier = name.tier;
-    frame.kind = name.kind;
-    frame.dso = file.base;
-    frame.dso_path = file.path;
-    frame.place = FramePlace::file;
-    frame.source = NameSource::offline_map;
-    frame.ambiguous = answer.ambiguous;
-    for (const PerfMapIndex::Entry& candidate : answer.candidates) {
-      if (!frame.candidates.empty()) frame.candidates += " | ";
-      frame.candidates += jit_name(life.runtime, candidate.name, false).method;
-    }
-    out.location.shown_ip = query.ip - range.start + range.page_offset;
-    out.location.symbol_offset = *key + (query.ip - lookup) - answer.entry->address;
-    out.symbol_size = answer.entry->size;
-    out.location.frame = frames.number(std::move(frame));
-    return true;
+    const PerfMapIndex::Answer found = entry->map->at(*key);
+    if (found.entry) return name(question, *key, found);
+    question.why = NoName::no_line_of_file;
   }
-  return false;
+  return std::nullopt;
+}
+
+Resolution OfflineImages::name(const Question& question, uint64_t key,
+                               const PerfMapIndex::Answer& found) {
+  const Runtime runtime = question.life.runtime;
+  const AddressQuery& query = question.query;
+  JitName name = jit_name(runtime, found.entry->name, false);
+  Frame frame;
+  frame.method = std::move(name.method);
+  frame.raw = std::move(name.raw);
+  frame.tier = name.tier;
+  frame.kind = name.kind;
+  frame.dso = question.file.base;
+  frame.dso_path = question.file.path;
+  frame.place = FramePlace::file;
+  frame.source = NameSource::offline_map;
+  frame.ambiguous = found.ambiguous;
+  for (const PerfMapIndex::Entry& candidate : found.candidates) {
+    if (!frame.candidates.empty()) frame.candidates += " | ";
+    frame.candidates += jit_name(runtime, candidate.name, false).method;
+  }
+  Resolution out;
+  out.named = true;
+  Location& location = out.location;
+  location.shown_ip = query.ip - question.range.start + question.range.page_offset;
+  location.symbol_offset = key + (query.ip - question.lookup) - found.entry->address;
+  location.frame = tables_.frames().number(std::move(frame));
+  location.dso = tables_.dso_number(question.file.path);
+  const uint64_t start = query.ip - location.symbol_offset;
+  location.jit =
+      tables_.jit_number(this, start, {nullptr, kNoBody, start, found.entry->size, location.frame});
+  return out;
 }
 
 }  // namespace jitscope

@@ -9,29 +9,31 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "formats/pe/pe_sections.h"
-#include "naming/resolver.h"
+#include "formats/perfmap/perf_map_index.h"
+#include "naming/name_tables.h"
+#include "naming/question.h"
 
 namespace jitscope {
 
-class OfflineImages {
+class OfflineImages : public SourceOfNames {
  public:
   // Files are looked up inside `root`.
-  explicit OfflineImages(std::string root);
-  ~OfflineImages();
+  OfflineImages(MappedFiles& files, NameTables& tables, std::string root);
+  ~OfflineImages() override;
   // "FILE=PATH[:base=file|rva|absolute]".
   Status add(const std::string& option);
-  // Names `lookup` when a map is for the mapped file; else false, with `reason` when one was
-  // refused.
-  bool resolve(Resolution& out, const ProcessLife& life, const MappedRange& range,
-               const MappedFileInfo& file, uint64_t lookup, const AddressQuery& query,
-               FrameTable& frames, NoName& reason);
+  [[nodiscard]] bool any() const { return !entries_.empty(); }
+  std::optional<Resolution> answer(Question& question) override;
 
  private:
   struct Entry;
-  uint64_t image_base(const ProcessLife& life, const MappedRange& range, const MappedFileInfo& file,
-                      uint64_t lookup);
+  uint64_t image_base(const Question& question);
+  Resolution name(const Question& question, uint64_t key, const PerfMapIndex::Answer& found);
 
+  MappedFiles& files_;
+  NameTables& tables_;
   std::string root_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::map<std::string, std::optional<PeSections>> pe_;  // by path

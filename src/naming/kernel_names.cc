@@ -1,21 +1,19 @@
-// The kernel's part of Resolver: kallsyms of this boot when the recording was made on it, BPF
-// programs and trampolines as the recording's own KSYMBOL records name them.
+#include "naming/kernel_names.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
 #include "formats/perfdata/callchain.h"
-#include "naming/offline_images.h"
-#include "naming/resolver.h"
 
 namespace jitscope {
 
-void Resolver::set_kernel_build_id(std::span<const std::byte> id) {
-  kernel_build_id_.assign(id.begin(), id.end());
+void KernelNames::set_build_id(std::span<const std::byte> id) {
+  build_id_.assign(id.begin(), id.end());
 }
 
-bool Resolver::apply_kernel(const perfdata::Record& record) {
+bool KernelNames::apply(const perfdata::Record& record) {
   if (const auto* mmap = std::get_if<perfdata::Mmap>(&record.body)) {
     // "[kernel.kallsyms]_text": the page offset is the address of the symbol behind the bracket.
     constexpr std::string_view prefix = "[kernel.kallsyms]";
@@ -36,40 +34,45 @@ bool Resolver::apply_kernel(const perfdata::Record& record) {
   return true;
 }
 
-void Resolver::load_kernel() {
-  kernel_loaded_ = true;
+void KernelNames::load() {
+  if (loaded_) return;
+  loaded_ = true;
+  reason_ = load_symbols();
+}
+
+NoName KernelNames::load_symbols() {
   // With --root the recording may be a foreign one: only the checks below tell, if it has what they
   // compare.
-  const bool checkable = recorded_text_ != 0 || !kernel_build_id_.empty();
+  const bool checkable = recorded_text_ != 0 || !build_id_.empty();
   if (!context_.facts.of_this_machine() || (!options_.root.empty() && !checkable)) {
-    kernel_reason_ = NoName::other_machine;
-    return;
+    return NoName::other_machine;
   }
-  if (!kernel_build_id_.empty()) {
+  if (!build_id_.empty()) {
     const auto running = running_kernel_build_id();
-    if (running && *running != kernel_build_id_) {
-      kernel_reason_ = NoName::other_kernel;
-      return;
-    }
+    if (running && *running != build_id_) return NoName::other_kernel;
   }
   auto symbols = KernelSymbols::running();
   if (!symbols) {
-    kernel_reason_ = NoName::kernel_unreadable;
     context_.notes.push_back(to_string(symbols.error()));
-    return;
+    return NoName::kernel_unreadable;
   }
   if (recorded_text_ != 0 && !recorded_text_name_.empty()) {
     const auto now = (*symbols)->address_of(recorded_text_name_);
-    if (now && *now != recorded_text_) {
-      kernel_reason_ = NoName::earlier_boot;
-      return;
-    }
+    if (now && *now != recorded_text_) return NoName::earlier_boot;
   }
   kernel_ = std::move(*symbols);
+  return NoName::none;
 }
 
-Resolution Resolver::resolve_kernel(const AddressQuery& query) {
-  if (!kernel_loaded_) load_kernel();
+Resolution KernelNames::nameless(const AddressQuery& query, uint64_t lookup, NoName reason) {
+  constexpr const char* dso = "[kernel.kallsyms]";
+  Resolution out = tables_.nameless(query, reason, FramePlace::kernel, dso, dso);
+  out.range = {lookup, lookup};
+  return out;
+}
+
+Resolution KernelNames::answer(const AddressQuery& query) {
+  load();
   const uint64_t lookup = perfdata::call_address(query.ip, query.caller);
   Resolution out;
   out.location.ip = query.ip;
@@ -87,24 +90,14 @@ Resolution Resolver::resolve_kernel(const AddressQuery& query) {
     frame.source = NameSource::bpf;
     out.location.symbol_offset = query.ip - bpf->first;
     out.named = true;
-    out.location.dso = dso_number(frame.dso_path);
-    out.location.frame = frames_.number(std::move(frame));
+    out.location.dso = tables_.dso_number(frame.dso_path);
+    out.location.frame = tables_.frames().number(std::move(frame));
     return out;
   }
-  if (kernel_ == nullptr) {
-    out = nameless(query, kernel_reason_, FramePlace::kernel, "[kernel.kallsyms]",
-                   "[kernel.kallsyms]");
-    out.range = {lookup, lookup};
-    return out;
-  }
+  if (kernel_ == nullptr) return nameless(query, lookup, reason_);
   auto hit = kernel_->at(lookup);
   if (!hit && lookup != query.ip) hit = kernel_->at(query.ip);
-  if (!hit) {
-    out = nameless(query, NoName::no_kernel_symbol, FramePlace::kernel, "[kernel.kallsyms]",
-                   "[kernel.kallsyms]");
-    out.range = {lookup, lookup};
-    return out;
-  }
+  if (!hit) return nameless(query, lookup, NoName::no_kernel_symbol);
   // The symbol is asked for when no BPF program has the address.
   if (lookup >= hit->start && lookup - hit->start < hit->size) {
     out.range = {std::max(hit->start, bpf_end),
@@ -116,8 +109,8 @@ Resolution Resolver::resolve_kernel(const AddressQuery& query) {
   frame.dso_path = frame.dso;
   frame.source = NameSource::kernel;
   out.location.symbol_offset = query.ip - hit->start;
-  out.location.dso = dso_number(frame.dso_path);
-  out.location.frame = frames_.number(std::move(frame));
+  out.location.dso = tables_.dso_number(frame.dso_path);
+  out.location.frame = tables_.frames().number(std::move(frame));
   return out;
 }
 
