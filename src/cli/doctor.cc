@@ -84,7 +84,7 @@ int run_doctor(const DoctorArguments& arguments) {
   auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
   Collector collector(**session, {});
-  if (const Status status = (*session)->run(collector); !status) {
+  if (const Status status = (*session)->run_by_code(collector); !status) {
     return report_error(status.error());
   }
   const Profile profile = collector.take();

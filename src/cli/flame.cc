@@ -84,7 +84,7 @@ Result<Loaded> load_recording(const std::string& path, const ProfileArguments& a
   JITSCOPE_ASSIGN(const auto options, session_options(arguments));
   JITSCOPE_ASSIGN(const auto session, open_session(path, options));
   Collector collector(*session, {.timeline = timeline});
-  JITSCOPE_TRY(session->run(collector));
+  JITSCOPE_TRY(session->run_by_code(collector));
   Loaded loaded;
   loaded.profile = collector.take();
   if (const auto wall = session->facts().wall_time(loaded.profile.first_time)) {

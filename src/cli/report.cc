@@ -62,7 +62,7 @@ Result<Report> counted_report(Session& session, const ReportOptions& options) {
   CountedReport counted(options);
   FrameCounter counter(session, options.event,
                        [&](FrameId id, const Frame& frame) { return counted.row_of(id, frame); });
-  JITSCOPE_TRY(session.run(counter));
+  JITSCOPE_TRY(session.run_by_code(counter));
   Profile description;
   describe(description, session);
   return counted.build(description, session.resolver().frames().all(), counter);
@@ -70,7 +70,7 @@ Result<Report> counted_report(Session& session, const ReportOptions& options) {
 
 Result<Report> stacked_report(Session& session, ReportOptions options, const std::string& event) {
   Collector collector(session, {});
-  JITSCOPE_TRY(session.run(collector));
+  JITSCOPE_TRY(session.run_by_code(collector));
   const Profile profile = collector.take();
   JITSCOPE_ASSIGN(options.event, event_number(profile, event));
   return build_report(profile, options);

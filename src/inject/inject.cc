@@ -14,19 +14,16 @@ namespace jitscope {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-// Features that say where something lies in the input, or how it was packed there.
-constexpr uint8_t kAuxTrace = 18;
-constexpr uint8_t kDirectory = 24;
 
 }  // namespace
 
 // `record`: as much of it as has the places of mappings.
-void Injector::fill_in(const Patch& patch, std::span<std::byte> record,
+void Injector::fill_in(const MappingPatch& patch, std::span<std::byte> record,
                        const std::vector<WrittenImage>& images) const {
   const auto put = [record](size_t offset, uint64_t value) {
     std::memcpy(record.data() + offset, &value, sizeof(value));
   };
-  if (patch.kind == Patch::Kind::code) {
+  if (patch.kind == MappingPatch::Kind::code) {
     put(perfdata::kMmapOffset, plan_.code(patch.number).place + patch.delta);
     return;
   }
@@ -35,7 +32,7 @@ void Injector::fill_in(const Patch& patch, std::span<std::byte> record,
   uint64_t place = planned.anchor_place;
   uint64_t length = InjectPlan::kAnchorSize;
   // Without tables the second mapping is the first one once more.
-  if (patch.kind == Patch::Kind::tables && image.tables) {
+  if (patch.kind == MappingPatch::Kind::tables && image.tables) {
     place = image.summary.unwind_place;
     length = (image.summary.unwind_size + kPage - 1) / kPage * kPage;
   }
@@ -47,59 +44,19 @@ void Injector::fill_in(const Patch& patch, std::span<std::byte> record,
   put(perfdata::kMmapOffset, place);
 }
 
-// Those that lie near each other in the output are filled in together.
-Status Injector::patch(const std::vector<WrittenImage>& images) {
-  constexpr size_t size = perfdata::kMmapOffset + sizeof(uint64_t);
-  constexpr uint64_t near = 1024;
-  constexpr uint64_t most = 256U << 10U;
-  std::ranges::sort(patches_, {}, &Patch::offset);
-  std::vector<std::byte> bytes;
-  for (size_t i = 0; i < patches_.size();) {
-    const uint64_t first = patches_[i].offset;
-    size_t end = i + 1;
-    for (; end < patches_.size(); ++end) {
-      const uint64_t next = patches_[end].offset;
-      if (next - patches_[end - 1].offset > near || next - first > most) break;
-    }
-    bytes.resize(patches_[end - 1].offset + size - first);
-    JITSCOPE_TRY(output_.read(first, bytes));
-    for (; i < end; ++i) {
-      fill_in(patches_[i], std::span(bytes).subspan(patches_[i].offset - first, size), images);
-    }
-    JITSCOPE_TRY(output_.overwrite(first, bytes));
-  }
-  return {};
-}
-
-void Injector::set_features(const std::vector<WrittenImage>& images) {
-  using perfdata::Feature;
-  constexpr auto compressed = static_cast<uint8_t>(Feature::compressed);
-  constexpr auto build_id = static_cast<uint8_t>(Feature::build_id);
-  std::string ids;
-  for (const auto& [bit, bytes] : session_.header().raw_features) {
-    if (bit == compressed || bit == kAuxTrace || bit == kDirectory) continue;
-    std::string payload(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (bit == build_id) {
-      ids = std::move(payload);
-    } else {
-      writer_.set_feature(bit, std::move(payload));
-    }
-  }
-  for (size_t i = 0; i < images.size(); ++i) {
-    ids += perfdata::build_id_entry(-1, false, images[i].summary.build_id, files_[i].path);
-  }
-  if (!ids.empty()) writer_.set_feature(Feature::build_id, std::move(ids));
-}
-
 void Injector::tell(const std::vector<WrittenImage>& images) {
+  const std::vector<InjectImageFile>& files = mender_.files();
+  summary_.mappings = writer_.mappings();
+  summary_.jit_samples = checker_.jit_samples();
+  summary_.nameless = checker_.nameless();
   for (size_t i = 0; i < images.size(); ++i) {
     const ImageSummary& written = images[i].summary;
     const uint64_t anchor = plan_.images()[i].anchor_place != 0 ? 1 : 0;
     summary_.images.push_back(
-        {files_[i].path, written.bodies - anchor, written.with_bytes - anchor, written.file_bytes});
-    if (tables_ && anchor == 0) {
+        {files[i].path, written.bodies - anchor, written.with_bytes - anchor, written.file_bytes});
+    if (plan_.tables() && anchor == 0) {
       summary_.notes.push_back(fmt::format(
-          "{}: no room for unwind tables near the code: stacks end there", files_[i].path));
+          "{}: no room for unwind tables near the code: stacks end there", files[i].path));
     }
   }
   for (const Diagnostics::Entry& entry : session_.diagnostics().entries()) {
@@ -112,25 +69,24 @@ void Injector::tell(const std::vector<WrittenImage>& images) {
 }
 
 Result<InjectSummary> Injector::finish() {
-  if (!begin() || !end_round()) return fail(std::move(status_.error()));
-  const auto& events = session_.header().events;
-  if (attributes_ < events.size()) {
-    for (const perfdata::EventInfo& event : events) {
-      if (event.raw.size() <= attr_bytes_) continue;
-      return fail(ErrorKind::not_possible,
-                  "an event attribute that came late is longer than those before");
-    }
-    JITSCOPE_TRY(writer_.add_attributes(attributes(attributes_)));
-  }
+  JITSCOPE_TRY(begin());
+  JITSCOPE_TRY(writer_.end_records());
   if (options_.all) plan_.need_all();
   plan_.settle();
   CodeImageOptions like;
   like.dwarf = options_.dwarf;
   like.source_folder = options_.source_folder;
+  std::vector<InjectImageFile>& files = mender_.files();
   JITSCOPE_ASSIGN(const std::vector<WrittenImage> images,
-                  write_images(plan_, session_.resolver().frames(), files_, like, summary_.notes));
-  JITSCOPE_TRY(patch(images));
-  set_features(images);
+                  write_images(plan_, session_.resolver().frames(), files, like, summary_.notes));
+  JITSCOPE_TRY(writer_.fill_in([&](const MappingPatch& patch, std::span<std::byte> record) {
+    fill_in(patch, record, images);
+  }));
+  std::string build_ids;
+  for (size_t i = 0; i < images.size(); ++i) {
+    build_ids += perfdata::build_id_entry(-1, false, images[i].summary.build_id, files[i].path);
+  }
+  writer_.set_features(build_ids);
   JITSCOPE_TRY(writer_.finish());
   tell(images);
   return std::move(summary_);
@@ -149,9 +105,7 @@ Result<InjectSummary> inject(const std::string& input, const InjectOptions& opti
   const std::string folder = options.folder.empty() ? options.output + ".images" : options.folder;
   JITSCOPE_ASSIGN(auto output, InjectOutput::create(input, options.output, folder, options.force));
   Injector injector(*session, output, options);
-  const Status read = session->run(injector);
-  if (!injector.status()) return fail(Error(injector.status().error()).at(input));
-  JITSCOPE_TRY(read);
+  JITSCOPE_TRY(session->scan(injector));
   JITSCOPE_ASSIGN(InjectSummary summary, injector.finish());
   JITSCOPE_TRY(output.keep());
   return summary;

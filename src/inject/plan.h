@@ -57,6 +57,7 @@ class InjectPlan {
   // `tables`: the recording has stacks that perf will unwind.
   explicit InjectPlan(bool tables) : tables_(tables) {}
 
+  [[nodiscard]] bool tables() const { return tables_; }
   // The number of a body, by its number in the resolver; its image is there from now on.
   uint32_t need(uint32_t jit, const JitCode& code, uint32_t pid);
   // All other bodies of the dumps that are needed.

@@ -25,7 +25,6 @@ class Collector : public SampleConsumer {
       : session_(session), options_(options) {}
 
   bool on_sample(const ResolvedSample& sample) override;
-  [[nodiscard]] bool wants_addresses() const override { return false; }
   // The result; the session's frames go with it. Once, after the reading.
   Profile take();
 

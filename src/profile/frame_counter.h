@@ -27,7 +27,6 @@ class FrameCounter : public SampleConsumer {
       : session_(session), event_(event), row_of_(std::move(row_of)) {}
 
   bool on_sample(const ResolvedSample& sample) override;
-  [[nodiscard]] bool wants_addresses() const override { return false; }
 
   [[nodiscard]] std::vector<FrameCount> rows() const;
   // Samples and weight of the event.

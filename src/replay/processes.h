@@ -15,6 +15,7 @@
 #include "code/address_space.h"
 #include "code/code_body.h"
 #include "formats/perfdata/records.h"
+#include "replay/last_chain.h"
 #include "replay/mapped_files.h"
 #include "runtimes/runtime_kind.h"
 
@@ -64,7 +65,7 @@ struct ThreadState {
   std::shared_ptr<ProcessLife> process;
   std::string comm;
   // The last sample's stack, of which the next one shares most (session.cc).
-  std::vector<uint64_t> chain;      // as recorded, but root first
+  LastChain chain;
   std::vector<uint32_t> locations;  // root first
   uint64_t valid_until = 0;         // up to this time, and while the process and the generation
                                     // are the same, `locations` are the answers for `chain`

@@ -8,45 +8,9 @@ namespace jitscope {
 namespace {
 
 using perfdata::is_marker;
-using perfdata::mode_of_marker;
 
 // In the note of an address, beside the number of its span: the answer may not hold later.
 constexpr uint32_t kExpires = 1;
-
-// How many entries at the root's side two chains share, such that each shared entry means the same
-// in both: all lie behind the last marker of each, and are return addresses in both. `now` is leaf
-// first, `before` root first.
-size_t shared_root(std::span<const uint64_t> now, std::span<const uint64_t> before) {
-  const size_t most = std::min(now.size(), before.size());
-  size_t count = 0;
-  while (count < most) {
-    const uint64_t value = now[now.size() - 1 - count];
-    if (value != before[count] || is_marker(value)) break;
-    ++count;
-  }
-  // The leaf-most shared one is an exact address in one of them; the next is a caller in both.
-  if (count > 0 && (count == now.size() || is_marker(now[now.size() - 1 - count]) ||
-                    count == before.size() || is_marker(before[count]))) {
-    --count;
-  }
-  return count;
-}
-
-// The last marker of a chain: whose code the entries behind it are.
-uint64_t last_marker(std::span<const uint64_t> chain, size_t behind) {
-  for (size_t i = chain.size() - behind; i-- > 0;) {
-    if (is_marker(chain[i])) return chain[i];
-  }
-  return 0;
-}
-
-// The same of a chain that is root first.
-uint64_t first_marker(std::span<const uint64_t> chain, size_t from) {
-  for (const uint64_t value : chain.subspan(from)) {
-    if (is_marker(value)) return value;
-  }
-  return 0;
-}
 
 AnswerCache& answers_of(const ProcessLife& life) {
   return static_cast<AnswerCache&>(*life.answers);
@@ -114,15 +78,31 @@ Status Session::prepare(const std::string& path) {
 
 Status Session::run(SampleConsumer& consumer) {
   consumer_ = &consumer;
-  addresses_ = consumer.wants_addresses();
-  stacks_ = consumer.wants_stacks();
+  return read();
+}
+
+Status Session::run_by_code(SampleConsumer& consumer) {
+  addresses_ = false;
+  return run(consumer);
+}
+
+Status Session::scan(RecordConsumer& consumer) {
+  scanner_ = &consumer;
+  addresses_ = false;
+  const Status status = read();
+  if (scanned_) return status;
+  if (scanned_.error().where.empty()) scanned_.error().where = facts_->path();
+  return std::move(scanned_);
+}
+
+Status Session::read() {
   const Status status = reader_->read(*this);
   note_unused(*context_, options_.naming);
   return status;
 }
 
 bool Session::on_record(const perfdata::Record& record) {
-  consumer_->before_record(record);
+  if (scanner_ != nullptr) scanner_->before_record(record);
   if (const auto* lost = std::get_if<perfdata::Lost>(&record.body)) {
     lost_ += lost->count;
   } else if (const auto* id = std::get_if<perfdata::BuildId>(&record.body)) {
@@ -134,7 +114,8 @@ bool Session::on_record(const perfdata::Record& record) {
   }
   if (resolver_->apply_kernel(record)) ++kernel_generation_;
   processes_->apply(record);
-  return consumer_->on_record(record);
+  if (scanner_ != nullptr) scanned_ = scanner_->on_record(record);
+  return scanned_.has_value();
 }
 
 AnswerCache& Session::cache_of(ProcessLife& life, perfdata::CpuMode mode) {
@@ -216,7 +197,7 @@ LocationId Session::locate(ThreadState& thread, const AddressQuery& query) {
   return id;
 }
 
-LocationId Session::locate_more(ThreadState& thread, uint64_t ip, bool caller, uint64_t time) {
+LocationId Session::locate(ThreadState& thread, uint64_t ip, bool caller, uint64_t time) {
   AddressQuery query;
   query.ip = ip;
   query.caller = caller;
@@ -243,15 +224,19 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
       thread.kernel_generation == kernel_generation_ &&
       (thread.growth == 0 || thread.growth == life->space.growth()) && !late_ &&
       time < thread.valid_until) {
-    shared = shared_root(chain, thread.chain);
-    if (shared != 0 && last_marker(chain, shared) != first_marker(thread.chain, shared)) shared = 0;
+    shared = thread.chain.shared(chain);
+  }
+  perfdata::ChainEnd end = perfdata::end_of(chain.first(chain.size() - shared), sample.mode);
+  if (shared != 0 && end.mode != thread.chain.mode()) {
+    shared = 0;
+    end = perfdata::end_of(chain, sample.mode);
   }
   if (shared == 0) {
     thread.valid_until = kForever;
     thread.growth = 0;
   }
-  thread.chain.resize(chain.size());
   resolve_fresh(thread, sample, shared);
+  thread.chain.set(chain, shared, chain.size() - end.marked, end.mode);
   thread.of_process = life;
   thread.generation = life->space.generation();
   thread.kernel_generation = kernel_generation_;
@@ -262,46 +247,45 @@ size_t Session::resolve_stack(ThreadState& thread, const perfdata::Sample& sampl
 void Session::resolve_fresh(ThreadState& thread, const perfdata::Sample& sample, size_t shared) {
   const std::span<const uint64_t> fresh = sample.callchain.first(sample.callchain.size() - shared);
   const AnswerCache& cache = answers_of(*thread.process);
-  const AddressCache& callers = cache.callers;
   size_t markers = 0;
   if (fresh.size() > 1) {  // the leaf's address, which mostly stands behind a marker
     if (addresses_) cache.exact.prefetch(fresh[1]);
     cache.spans.prefetch(fresh[1]);
   }
   for (const uint64_t value : fresh) {
-    callers.prefetch(value);
+    cache.callers.prefetch(value);
     markers += is_marker(value) ? 1 : 0;
   }
   thread.locations.resize(sample.callchain.size() - markers);
-  std::ranges::reverse_copy(fresh, thread.chain.begin() + static_cast<ptrdiff_t>(shared));
   // From the leaf's side, so from the back.
   LocationId* out = thread.locations.data() + thread.locations.size();
   AddressQuery query;
-  query.mode = sample.mode;
   query.time = sample.head.time;
-  size_t next = 0;
-  while (next < fresh.size()) {
-    if (is_marker(fresh[next])) {
-      query.mode = mode_of_marker(fresh[next++], query.mode);
-      continue;
-    }
-    // The first address behind a marker is where the code was interrupted. What is not known at
-    // once is looked for when all else has been taken, and memory has had time.
-    unknown_.clear();
-    unknown_.push_back({fresh[next++], --out, false});
-    const bool quick = query.mode == perfdata::CpuMode::user && !late_;
-    for (; next < fresh.size() && !is_marker(fresh[next]); ++next) {
-      const AddressCache::Entry known = callers.at(fresh[next]);
-      *--out = known.location;
-      if (quick && known.location != AddressCache::kNone && (known.note & kExpires) == 0) continue;
-      cache.spans.prefetch(fresh[next] - 1);
-      unknown_.push_back({fresh[next], out, true});
-    }
-    for (const Unknown& each : unknown_) {
-      query.ip = each.ip;
-      query.caller = each.caller;
-      *each.place = locate(thread, query);
-    }
+  perfdata::for_each_run(fresh, sample.mode,
+                         [&](perfdata::CpuMode mode, std::span<const uint64_t> run) {
+                           query.mode = mode;
+                           resolve_run(thread, query, run, out);
+                         });
+}
+
+// What is not known at once is looked for when all else has been taken, and memory has had time.
+void Session::resolve_run(ThreadState& thread, AddressQuery& query, std::span<const uint64_t> run,
+                          LocationId*& out) {
+  const AnswerCache& cache = answers_of(*thread.process);
+  unknown_.clear();
+  unknown_.push_back({run.front(), --out, false});
+  const bool quick = query.mode == perfdata::CpuMode::user && !late_;
+  for (const uint64_t ip : run.subspan(1)) {
+    const AddressCache::Entry known = cache.callers.at(ip);
+    *--out = known.location;
+    if (quick && known.location != AddressCache::kNone && (known.note & kExpires) == 0) continue;
+    cache.spans.prefetch(ip - 1);
+    unknown_.push_back({ip, out, true});
+  }
+  for (const Unknown& each : unknown_) {
+    query.ip = each.ip;
+    query.caller = each.caller;
+    *each.place = locate(thread, query);
   }
 }
 
@@ -316,9 +300,12 @@ bool Session::on_sample(const perfdata::Sample& sample) {
   if (thread.process->end != UINT64_MAX || thread.process->pid != thread.pid) {
     thread.process = processes_->process(thread.pid);
   }
+  if (scanner_ != nullptr) {
+    scanned_ = scanner_->on_sample({sample, thread});
+    return scanned_.has_value();
+  }
   const bool callchain = !sample.callchain.empty();
   size_t shared = 0;
-  if (!stacks_) return consumer_->on_sample({sample, thread, {}, shared, callchain});
   prepare_caches(*thread.process);
   if (callchain && !options_.leaf_only) {
     shared = resolve_stack(thread, sample);

@@ -40,16 +40,23 @@ class SampleConsumer {
   virtual ~SampleConsumer() = default;
   // False ends the reading.
   virtual bool on_sample(const ResolvedSample& sample) = 0;
-  // Whether a location is to tell one address from another: if not, all addresses of a function may
-  // be one, with an ip of 0, which is faster.
-  [[nodiscard]] virtual bool wants_addresses() const { return true; }
-  // If not, stacks are empty: the consumer asks for those addresses that it has to know
-  // (Session::locate_more()).
-  [[nodiscard]] virtual bool wants_stacks() const { return true; }
+};
+
+struct UnresolvedSample {
+  const perfdata::Sample& sample;
+  ThreadState& thread;
+};
+
+// For those who look at everything in a recording, and ask for few addresses of it
+// (Session::locate()). An error ends the reading.
+class RecordConsumer {
+ public:
+  virtual ~RecordConsumer() = default;
+  virtual Status on_sample(const UnresolvedSample& sample) = 0;
   // Anything else, before the session takes it in.
   virtual void before_record(const perfdata::Record& /*record*/) {}
   // And after it.
-  virtual bool on_record(const perfdata::Record& /*record*/) { return true; }
+  virtual Status on_record(const perfdata::Record& record) = 0;
 };
 
 struct SessionOptions {
@@ -70,7 +77,13 @@ class Session : private perfdata::Handler {
   // are not taken apart first.
   static void leave_tables() { leave_tables_ = true; }
 
+  // Each sample with its stack resolved; a location for each address.
   Status run(SampleConsumer& consumer);
+  // The same for those who do not tell addresses of a function apart: all may be one location, with
+  // an ip of 0, which is faster.
+  Status run_by_code(SampleConsumer& consumer);
+  // Samples and records as they are. The consumer's error, or that of the reading.
+  Status scan(RecordConsumer& consumer);
 
   [[nodiscard]] const perfdata::Header& header() const { return reader_->header(); }
   [[nodiscard]] const RecordingFacts& facts() const { return *facts_; }
@@ -89,9 +102,8 @@ class Session : private perfdata::Handler {
   [[nodiscard]] const CodeSpan& span(LocationId id) const {
     return spans_[addresses_ ? places_[id].span : id];
   }
-  // Any address of the thread's process, as if it stood in a stack: for consumers that know of
-  // others than the callchain has. Only while on_sample() runs.
-  LocationId locate_more(ThreadState& thread, uint64_t ip, bool caller, uint64_t time);
+  // Any address of the thread's process. Only while a consumer's on_sample() runs.
+  LocationId locate(ThreadState& thread, uint64_t ip, bool caller, uint64_t time);
   [[nodiscard]] size_t location_count() const {
     return addresses_ ? places_.size() : spans_.size();
   }
@@ -100,12 +112,11 @@ class Session : private perfdata::Handler {
   [[nodiscard]] uint64_t lost() const { return lost_; }
   [[nodiscard]] uint64_t first_time() const { return first_time_; }
   [[nodiscard]] uint64_t last_time() const { return last_time_; }
-  // Bytes read so far, for progress.
-  [[nodiscard]] uint64_t bytes_read() const { return reader_->bytes_read(); }
 
  private:
   Session() = default;
   Status prepare(const std::string& path);
+  Status read();
   bool on_sample(const perfdata::Sample& sample) override;
   bool on_record(const perfdata::Record& record) override;
   void prepare_caches(ProcessLife& life);
@@ -114,6 +125,8 @@ class Session : private perfdata::Handler {
   LocationId locate(ThreadState& thread, const AddressQuery& query);
   LocationId new_place(uint64_t ip, uint32_t span);
   void resolve_fresh(ThreadState& thread, const perfdata::Sample& sample, size_t shared);
+  void resolve_run(ThreadState& thread, AddressQuery& query, std::span<const uint64_t> run,
+                   LocationId*& out);
   size_t resolve_stack(ThreadState& thread, const perfdata::Sample& sample);
   void resolve_leaf(ThreadState& thread, const perfdata::Sample& sample);
 
@@ -133,7 +146,6 @@ class Session : private perfdata::Handler {
     uint32_t span = 0;
   };
   bool addresses_ = true;
-  bool stacks_ = true;
   std::vector<CodeSpan> spans_;
   LargeVector<Place> places_;
   // Of the present stack.
@@ -148,7 +160,10 @@ class Session : private perfdata::Handler {
   // The present sample is older than one before. For others an answer that held once holds unless
   // it expires, so that nobody needs to ask since when.
   bool late_ = false;
+  // One of them.
   SampleConsumer* consumer_ = nullptr;
+  RecordConsumer* scanner_ = nullptr;
+  Status scanned_;
   uint64_t samples_ = 0;
   uint64_t lost_ = 0;
   uint64_t first_time_ = 0;

@@ -86,7 +86,8 @@ class Wanted : public SampleConsumer {
   void count(LocationId id) {
     if (is_jit(id)) {
       ++jit;
-    } else if (session_.resolver().frames()[session_.location(id).frame].dso == "[jit]") {
+    } else if (session_.resolver().frames()[session_.location(id).frame].place ==
+               FramePlace::memory) {
       ++nameless;
     }
   }
@@ -96,16 +97,14 @@ class Wanted : public SampleConsumer {
     const AddressRange range = session_.span(id).range;
     bool same = !caller || (ip >= range.low && ip <= range.high);
     if (!same && is_jit(id)) {  // another stretch of the body
-      const LocationId at =
-          session_.locate_more(resolved.thread, ip, false, resolved.sample.head.time);
+      const LocationId at = session_.locate(resolved.thread, ip, false, resolved.sample.head.time);
       same = session_.location(at).jit == session_.location(id).jit;
     }
     return {text(id), same};
   }
   // A stack that perf unwinds has its callers from words like these.
   Name word_name(const ResolvedSample& resolved, uint64_t word) {
-    const LocationId id =
-        session_.locate_more(resolved.thread, word, true, resolved.sample.head.time);
+    const LocationId id = session_.locate(resolved.thread, word, true, resolved.sample.head.time);
     const MappedRange* range = resolved.thread.process->space.at(word - 1);
     const bool memory = range != nullptr && range->memory && range->executable;
     return {text(id), memory && is_jit(id)};

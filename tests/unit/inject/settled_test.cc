@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "inject/chain.h"
+#include "replay/last_chain.h"
 
 namespace jitscope {
 namespace {

@@ -38,7 +38,6 @@ constexpr uint64_t kMilli = 1'000'000;
 class Compare : public SampleConsumer {
  public:
   Compare(Session& session, bool addresses) : session_(session), addresses_(addresses) {}
-  [[nodiscard]] bool wants_addresses() const override { return addresses_; }
   bool on_sample(const ResolvedSample& resolved) override {
     const perfdata::Sample& sample = resolved.sample;
     std::vector<Location> expected;
@@ -174,7 +173,7 @@ TEST_F(AnswersTest, WhatIsKeptIsWhatWouldBeAnswered) {
     auto session = Session::open(path, options());
     ASSERT_TRUE(session);
     Compare compare(**session, addresses);
-    ASSERT_TRUE((*session)->run(compare));
+    ASSERT_TRUE(addresses ? (*session)->run(compare) : (*session)->run_by_code(compare));
     EXPECT_EQ(compare.samples, 1500U);
     EXPECT_GT(compare.frames, 10'000U);
     EXPECT_GT(compare.named, compare.frames / 4);
@@ -185,7 +184,6 @@ TEST_F(AnswersTest, WhatIsKeptIsWhatWouldBeAnswered) {
 class Reference : public SampleConsumer {
  public:
   explicit Reference(Session& session) : session_(session) {}
-  [[nodiscard]] bool wants_addresses() const override { return false; }
   bool on_sample(const ResolvedSample& sample) override {
     std::vector<FrameId> frames;
     for (const LocationId id : sample.stack) frames.push_back(session_.location(id).frame);
@@ -211,12 +209,12 @@ TEST_F(AnswersTest, CollectorAndCounterCountEverySample) {
   auto first = Session::open(path, options());
   ASSERT_TRUE(first);
   Reference reference(**first);
-  ASSERT_TRUE((*first)->run(reference));
+  ASSERT_TRUE((*first)->run_by_code(reference));
 
   auto second = Session::open(path, options());
   ASSERT_TRUE(second);
   Collector collector(**second, {});
-  ASSERT_TRUE((*second)->run(collector));
+  ASSERT_TRUE((*second)->run_by_code(collector));
   const Profile profile = collector.take();
   std::map<Reference::Key, uint64_t> found;
   for (const StackWeight& each : profile.stacks) {
@@ -230,7 +228,7 @@ TEST_F(AnswersTest, CollectorAndCounterCountEverySample) {
   auto third = Session::open(path, options());
   ASSERT_TRUE(third);
   FrameCounter counter(**third, 0, [](FrameId id, const Frame& /*frame*/) { return id; });
-  ASSERT_TRUE((*third)->run(counter));
+  ASSERT_TRUE((*third)->run_by_code(counter));
   std::map<FrameId, uint64_t> totals;
   const std::vector<FrameCount> rows = counter.rows();
   for (FrameId id = 0; id < rows.size(); ++id) {

@@ -178,7 +178,7 @@ TEST_F(SessionTest, ADumpIsOfTheProgramThatWasLookedAtLast) {
     auto session = Session::open(folder_ + "/perf.data", {});
     ASSERT_TRUE(session);
     Collector collector(**session, {});
-    ASSERT_TRUE((*session)->run(collector));
+    ASSERT_TRUE((*session)->run_by_code(collector));
     const Diagnosis diagnosis = diagnose(**session, collector.take());
     EXPECT_EQ(diagnosis.unnamed_leaves, last_look == 415 ? 0 : 1);
     // And never without a word.
@@ -195,7 +195,7 @@ std::string use_of_dump(const std::string& recording) {
   auto session = Session::open(recording, {});
   if (!session) return to_string(session.error());
   Collector collector(**session, {});
-  EXPECT_TRUE((*session)->run(collector));
+  EXPECT_TRUE((*session)->run_by_code(collector));
   const Diagnosis diagnosis = diagnose(**session, collector.take());
   for (const SourceUse& source : diagnosis.sources) {
     if (source.text.find("jit-5.dump") != std::string::npos) {
@@ -278,7 +278,7 @@ TEST_F(SessionTest, NoSourceIsLeftOutWithoutAWord) {
   auto session = Session::open(folder_ + "/perf.data", options);
   ASSERT_TRUE(session);
   Collector collector(**session, {});
-  ASSERT_TRUE((*session)->run(collector));
+  ASSERT_TRUE((*session)->run_by_code(collector));
   const Diagnosis diagnosis = diagnose(**session, collector.take());
   std::vector<std::string> told = diagnosis.notes;
   for (const SourceUse& source : diagnosis.sources) {
@@ -528,7 +528,7 @@ TEST_F(SessionTest, TheCollectorAddsUpAndTheDoctorCounts) {
   auto session = Session::open(write_recording(builder), {});
   ASSERT_TRUE(session);
   Collector collector(**session, {.timeline = true});
-  ASSERT_TRUE((*session)->run(collector));
+  ASSERT_TRUE((*session)->run_by_code(collector));
   const Profile profile = collector.take();
   EXPECT_EQ(profile.samples, 10U);
   EXPECT_EQ(profile.timeline.size(), 10U);

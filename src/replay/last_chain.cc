@@ -1,4 +1,4 @@
-#include "inject/chain.h"
+#include "replay/last_chain.h"
 
 #include <algorithm>
 
