@@ -17,7 +17,8 @@
 
 #include "base/unique_fd.h"
 #include "common.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/open_source.h"
 
 namespace jitscope::bench {
 namespace {

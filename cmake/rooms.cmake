@@ -1,26 +1,31 @@
 # The rooms of src/rooms.txt as libraries, and their unit tests.
 
 # Library jitscope_ROOM from src/ROOM/**.cc for each room but cli, which is the program. Of rooms inside one
-# folder (formats/elf) the library is jitscope_formats_elf, and jitscope_formats stands for all of them.
+# folder (formats/elf) the library is jitscope_formats_elf, and jitscope_formats stands for all of
+# them, where the folder is no room itself.
 function(jitscope_rooms)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/rooms.txt)
   file(STRINGS ${CMAKE_SOURCE_DIR}/src/rooms.txt lines REGEX "^[a-z]")
-  set(rooms)
+  set(rooms ${lines})
+  list(TRANSFORM rooms REPLACE ":.*$" "")
   foreach(line IN LISTS lines)
     string(REGEX MATCH "^([a-z0-9_/]+):(.*)$" matched "${line}")
     set(room ${CMAKE_MATCH_1})
     separate_arguments(uses UNIX_COMMAND "${CMAKE_MATCH_2}")
-    list(APPEND rooms ${room})
     if(NOT room STREQUAL "cli")
       jitscope_room(${room} ${uses})
     endif()
   endforeach()
-  set(JITSCOPE_ROOMS ${rooms} PARENT_SCOPE)
 endfunction()
 
 function(jitscope_room room)
   string(REPLACE "/" "_" name ${room})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cc)
+  foreach(other IN LISTS rooms)  # inside this one
+    if(other MATCHES "^${room}/")
+      list(FILTER sources EXCLUDE REGEX "/src/${other}/")
+    endif()
+  endforeach()
   if(sources)
     add_library(jitscope_${name} STATIC ${sources})
     set(scope PUBLIC)
@@ -35,7 +40,7 @@ function(jitscope_room room)
     target_link_libraries(jitscope_${name} ${scope} jitscope_${used})
   endforeach()
   get_filename_component(folder ${room} DIRECTORY)
-  if(folder)
+  if(folder AND NOT folder IN_LIST rooms)
     if(NOT TARGET jitscope_${folder})
       add_library(jitscope_${folder} INTERFACE)
     endif()

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "code/pattern.h"
-#include "runtimes/map_name.h"
+#include "runtimes/all_runtimes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using jitscope::Runtime;

@@ -1,5 +1,5 @@
 // What the JVMTI agent (agent/) answers when it is loaded into a running JVM, which hands it to
-// whoever asked for that (runtimes/agent_loader.h).
+// whoever asked for that (runtimes/hotspot/agent_loader.h).
 #pragma once
 
 namespace jitscope::agent {

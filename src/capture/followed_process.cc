@@ -10,11 +10,10 @@
 #include "base/clock.h"
 #include "base/work_limit.h"
 #include "code/recorded_name.h"
+#include "runtimes/all_runtimes.h"
 #include "runtimes/detect.h"
-#include "runtimes/hotspot/hotspot_source.h"
-#include "runtimes/map_name.h"
 #include "runtimes/perf_map_source.h"
-#include "runtimes/runtime_hints.h"
+#include "runtimes/runtime_kind.h"
 #include "symbolize/copied_text.h"
 
 namespace jitscope {
@@ -108,9 +107,10 @@ void FollowedProcess::search() {
     return;
   }
   summary_.jit = true;
-  if (info.runtime == Runtime::hotspot && take_hotspot(info.library, info.library_base)) return;
-  if (info.runtime == Runtime::hotspot && failures_ < kPatience) return;
-  take_perf_map(info.runtime, kind_of(*maps));
+  if (row_of(info.runtime).open_memory != nullptr) {
+    if (take_memory(info) || failures_ < kPatience) return;
+  }
+  take_perf_map(kind_of(*maps));
 }
 
 void FollowedProcess::look_for_copied_text(const std::vector<Mapping>& maps) {
@@ -125,8 +125,8 @@ std::vector<Mapping> FollowedProcess::take_copied_text() {
   return std::exchange(copied_, {});
 }
 
-bool FollowedProcess::take_hotspot(const std::string& library, uint64_t base) {
-  auto source = open_hotspot_source(*process_, library, base);
+bool FollowedProcess::take_memory(const RuntimeInfo& info) {
+  auto source = row_of(info.runtime).open_memory(*process_, info);
   if (!source) {
     ++failures_;
     summary_.reason = source.error().what;
@@ -140,13 +140,13 @@ bool FollowedProcess::take_hotspot(const std::string& library, uint64_t base) {
   return true;
 }
 
-bool FollowedProcess::take_perf_map(Runtime runtime, const RuntimeKind& kind) {
+bool FollowedProcess::take_perf_map(const RuntimeKind& kind) {
   auto place = find_perf_map(*process_, options_);
   if (!place) {
     const bool none = place.error().kind == ErrorKind::not_found;
     summary_.reason =
         none ? "nothing tells what its JIT code is: there is no perf map" : place.error().what;
-    summary_.hint = none ? how_to_get_a_perf_map(runtime, kind) : place.error().hint;
+    summary_.hint = none ? kind.how_to_map() : place.error().hint;
     return false;
   }
   place_ = std::move(*place);
@@ -266,8 +266,8 @@ Status FollowedProcess::take_map_piece(const PerfMapFollower::Growth& growth) {
       }
       ++lines_;
       const MapName parsed = parse_map_name(runtime_, line.name);
-      names.push_back(written_name(runtime_ == Runtime::hotspot ? parsed.name.display() : line.name,
-                                   parsed.tier));
+      names.push_back(written_name(
+          row_of(runtime_).recorded_as_shown ? parsed.name.display() : line.name, parsed.tier));
       BodyFile::Body out;
       out.since = last_look_;
       out.time = last_look_ == 0 ? first_time_ : now;

@@ -26,8 +26,9 @@
 #include "capture/body_file.h"
 #include "capture/known_bodies.h"
 #include "process/process.h"
-#include "runtimes/code_source.h"
-#include "runtimes/perf_map_file.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/common/perf_map_file.h"
+#include "runtimes/common/runtime_row.h"
 
 namespace jitscope {
 
@@ -93,8 +94,8 @@ class FollowedProcess {
  private:
   void search();
   void look_for_copied_text(const std::vector<Mapping>& maps);
-  bool take_hotspot(const std::string& library, uint64_t base);
-  bool take_perf_map(Runtime runtime, const RuntimeKind& kind);
+  bool take_memory(const RuntimeInfo& info);
+  bool take_perf_map(const RuntimeKind& kind);
   Status look_at_source();
   Status look_at_map();
   Status take_map_piece(const PerfMapFollower::Growth& growth);

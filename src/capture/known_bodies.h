@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "code/code_body.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "process/process.h"
 #include "render/json.h"
-#include "runtimes/agent_loader.h"
+#include "runtimes/hotspot/agent_loader.h"
 
 namespace jitscope {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "probe/tracer.h"
 #include "render/trace_text.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 #include "symbolize/stack_worker.h"
 
 namespace jitscope {

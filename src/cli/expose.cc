@@ -13,7 +13,8 @@
 #include "process/process.h"
 #include "render/json.h"
 #include "render/trace_text.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/open_source.h"
 
 namespace jitscope {
 namespace {

@@ -18,7 +18,8 @@
 #include "export/live_map.h"
 #include "process/process.h"
 #include "render/json.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/open_source.h"
 
 namespace jitscope {
 namespace {

@@ -13,7 +13,8 @@
 #include "probe/methods.h"
 #include "process/process.h"
 #include "render/json.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/open_source.h"
 
 namespace jitscope {
 namespace {

@@ -17,7 +17,8 @@
 #include "probe_shared.h"
 #include "process/process.h"
 #include "render/trace_text.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/open_source.h"
 
 namespace jitscope {
 namespace {

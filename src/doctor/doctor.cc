@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "doctor/advice.h"
+#include "runtimes/all_runtimes.h"
 
 namespace jitscope {
 namespace {
@@ -39,7 +40,7 @@ class Example {
 
 // How many stacks of the processes of one name end before they should.
 struct Stacks {
-  bool hotspot = false;
+  std::string_view frame_pointer_option;  // of its runtime
   uint64_t all = 0;
   uint64_t cut = 0;          // samples whose stack is as long as the kernel allows
   uint64_t user = 0;         // samples of user code
@@ -124,12 +125,13 @@ void note_stacks(const std::map<std::string, Stacks>& by_process, bool any_calle
                       "JVM with -XX:+PreserveFramePointer",
                       process, share(stacks.java_broken, stacks.java)));
     } else if (stacks.user >= enough && share(stacks.callerless, stacks.user) >= 50) {
-      result.notes.push_back(fmt::format(
-          "{}: {:.0f} % of the samples of its code have no caller: {}", process,
-          share(stacks.callerless, stacks.user),
-          stacks.hotspot ? "start the JVM with -XX:+PreserveFramePointer"
-                         : "it was built without frame pointers (-fno-omit-frame-pointer keeps "
-                           "them)"));
+      result.notes.push_back(
+          fmt::format("{}: {:.0f} % of the samples of its code have no caller: {}", process,
+                      share(stacks.callerless, stacks.user),
+                      !stacks.frame_pointer_option.empty()
+                          ? stacks.frame_pointer_option
+                          : "it was built without frame pointers (-fno-omit-frame-pointer keeps "
+                            "them)"));
     }
   }
 }
@@ -227,9 +229,9 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
   });
   for (const Group& group : profile.groups) {
     const auto runtime = runtimes.find(group.pid);
-    if (runtime != runtimes.end() && runtime->second == Runtime::hotspot) {
-      stacks[group.process].hotspot = true;
-    }
+    if (runtime == runtimes.end()) continue;
+    const std::string_view option = row_of(runtime->second).frame_pointer_option;
+    if (!option.empty()) stacks[group.process].frame_pointer_option = option;
   }
   if (std::string unread = unread_stacks(session.header()); !unread.empty()) {
     result.notes.push_back(std::move(unread));

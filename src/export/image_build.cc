@@ -23,6 +23,7 @@
 #include "process/process.h"
 #include "process/read_ranges.h"
 #include "replay/recording_facts.h"
+#include "runtimes/open_source.h"
 #include "unwind/frame_pointer_table.h"
 #include "unwind/unwind.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "export/image_set.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "code/unfold.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

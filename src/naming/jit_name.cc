@@ -2,8 +2,8 @@
 
 #include "code/recorded_name.h"
 #include "formats/java/java_names.h"
+#include "runtimes/all_runtimes.h"
 #include "runtimes/hotspot/signature.h"
-#include "runtimes/map_name.h"
 
 namespace jitscope {
 namespace {
@@ -41,9 +41,9 @@ JitName jit_name(Runtime runtime, std::string_view raw, bool recorded) {
   }
   const MapName parsed = parse_map_name(runtime, raw);
   result.tier = tier != Tier::unknown ? tier : parsed.tier;
-  // What jitscope record wrote of HotSpot is a display name already.
+  // What jitscope record wrote may be a display name already.
   result.method =
-      recorded && runtime == Runtime::hotspot ? std::string(raw) : parsed.name.display();
+      recorded && row_of(runtime).recorded_as_shown ? std::string(raw) : parsed.name.display();
   if (result.method.empty()) result.method = raw;
   if (result.tier == Tier::stub) result.kind = FrameKind::runtime;
   if (result.tier == Tier::bytecode) result.kind = FrameKind::interpreted;

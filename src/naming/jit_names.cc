@@ -8,8 +8,7 @@
 
 #include "code/recorded_name.h"
 #include "naming/jit_name.h"
-#include "runtimes/map_name.h"
-#include "runtimes/unfolded_name.h"
+#include "runtimes/all_runtimes.h"
 #include "runtimes/v8/v8_name.h"
 
 namespace jitscope {

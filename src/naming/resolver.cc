@@ -6,7 +6,7 @@
 #include "naming/copied_names.h"
 #include "naming/elf_names.h"
 #include "naming/offline_images.h"
-#include "runtimes/map_name.h"
+#include "runtimes/all_runtimes.h"
 
 namespace jitscope {
 namespace {
@@ -71,9 +71,10 @@ Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
   return tables_.nameless(query, NoName::unknown_mode, FramePlace::unmapped, "", "");
 }
 
-bool Resolver::in_erlang_prologue(const ProcessLife& life, const Resolution& answer) const {
-  return life.runtime == Runtime::erlang && answer.named &&
-         is_erlang_prologue(frames()[answer.location.frame].raw);
+bool Resolver::lies_before_code(const ProcessLife& life, const Resolution& answer) const {
+  const RuntimeRow& row = row_of(life.runtime);
+  return row.lies_before_code != nullptr && answer.named &&
+         row.lies_before_code(frames()[answer.location.frame].raw);
 }
 
 Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) {
@@ -89,7 +90,7 @@ Resolution Resolver::resolve_user(ProcessLife& life, const AddressQuery& query) 
     return out;
   }
   Resolution out = resolve_mapped(life, *range, query, lookup);
-  if (lookup != query.ip && query.ip < range->end && in_erlang_prologue(life, out)) {
+  if (lookup != query.ip && query.ip < range->end && lies_before_code(life, out)) {
     // No call lies before the entry of a function: what an Erlang process returns to at its end.
     if (Resolution entry = resolve_mapped(life, *range, query, query.ip);
         entry.named && entry.location.symbol_offset == 0) {

@@ -53,7 +53,7 @@ class Resolver {
                             uint64_t lookup);
   Resolution ask(Question& question);
   Resolution nameless(Question& question);
-  [[nodiscard]] bool in_erlang_prologue(const ProcessLife& life, const Resolution& answer) const;
+  [[nodiscard]] bool lies_before_code(const ProcessLife& life, const Resolution& answer) const;
 
   SourceContext& context_;
   const NamingOptions& options_;

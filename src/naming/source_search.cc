@@ -22,7 +22,7 @@
 #include "formats/jitdump/jitdump.h"
 #include "formats/perfmap/perf_map_line.h"
 #include "process/process.h"
-#include "runtimes/perf_map_file.h"
+#include "runtimes/common/perf_map_file.h"
 
 namespace jitscope {
 namespace {

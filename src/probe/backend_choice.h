@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "probe/site.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

@@ -13,8 +13,8 @@
 #include "base/result.h"
 #include "ebpf/load_watch.h"
 #include "probe/methods.h"
-#include "runtimes/code_source.h"
-#include "runtimes/map_watch.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/common/map_watch.h"
 
 namespace jitscope {
 

@@ -9,7 +9,7 @@
 #include "ebpf/bpf_session.h"
 #include "probe/site.h"
 #include "process/process.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "process/maps.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

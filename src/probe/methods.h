@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "code/code_body.h"
 #include "code/pattern.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtimes/all_runtimes.h"
 #include "runtimes/detect.h"
-#include "runtimes/hotspot/hotspot_source.h"
 
 namespace jitscope {
 
@@ -11,8 +11,9 @@ Status check_compiles(const Process& process) {
   const auto maps = process.maps();
   if (!maps) return {};
   const RuntimeInfo info = detect_runtime(process, *maps);
-  if (info.runtime != Runtime::hotspot) return {};
-  const std::string why = why_hotspot_compiles_nothing(process, info.library, info.library_base);
+  const RuntimeRow& row = row_of(info.runtime);
+  if (row.why_compiles_nothing == nullptr) return {};
+  const std::string why = row.why_compiles_nothing(process, info);
   if (why.empty()) return {};
   return fail(ErrorKind::not_possible, fmt::format("this JVM never compiles a method: {}", why),
               fmt::format("pid {}", process.pid()),

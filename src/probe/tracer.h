@@ -23,7 +23,7 @@
 #include "ebpf/bpf_session.h"
 #include "probe/methods.h"
 #include "probe/site.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 

@@ -15,44 +15,11 @@
 #include "base/work_limit.h"
 #include "process/rights.h"
 #include "process/word_size.h"
-#include "runtimes/attach.h"
-#include "runtimes/hotspot/hotspot_source.h"
+#include "runtimes/all_runtimes.h"
 #include "runtimes/perf_map_source.h"
-#include "runtimes/runtime_hints.h"
-#include "runtimes/v8/node_version.h"
 
 namespace jitscope {
 namespace {
-
-Runtime runtime_of_library(std::string_view name) {
-  if (name == "libjvm.so") return Runtime::hotspot;
-  if (name == "libcoreclr.so") return Runtime::dotnet;
-  if (name.starts_with("libnode.so") || name.starts_with("libv8.so")) return Runtime::v8;
-  if (name.starts_with("libmonosgen-") || name.starts_with("libmonoboehm-")) return Runtime::mono;
-  if (name.starts_with("libphp") && name.find(".so") != std::string_view::npos) return Runtime::php;
-  return Runtime::unknown;
-}
-
-Runtime runtime_of_executable(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kV8 = {"node",   "nodejs",   "deno",    "d8",
-                                                   "chrome", "chromium", "electron"};
-  if (std::ranges::find(kV8, name) != kV8.end() || name.starts_with("node-")) return Runtime::v8;
-  if (name.starts_with("beam.")) return Runtime::erlang;
-  if (name == "mono" || name.starts_with("mono-sgen")) return Runtime::mono;
-  if (name.starts_with("php")) return Runtime::php;
-  return Runtime::unknown;
-}
-
-// The component of a path before its last `up` ones:
-// ".../Microsoft.NETCore.App/8.0.1/libcoreclr.so".
-std::string_view component(std::string_view path, unsigned up) {
-  while (up-- > 0) path = path.substr(0, std::min(path.rfind('/'), path.size()));
-  return base_name(path);
-}
-
-bool starts_with_digit(std::string_view text) {
-  return !text.empty() && text.front() >= '0' && text.front() <= '9';
-}
 
 // The lowest mapping of the file with that path.
 uint64_t lowest_mapping(const std::vector<Mapping>& maps, std::string_view path) {
@@ -66,34 +33,6 @@ bool has_jit_like_mapping(const std::vector<Mapping>& maps) {
   return std::ranges::any_of(maps, [](const Mapping& mapping) {
     return mapping.executable && !mapping.file_backed() && mapping.path.empty();
   });
-}
-
-std::string version_of(const Process& process, const RuntimeInfo& info, bool is_executable) {
-  switch (info.runtime) {
-    case Runtime::hotspot:
-      return hotspot_version(process, info.library, info.library_base);
-    case Runtime::v8:
-      return node_version(process, is_executable ? "" : root_of(process.pid()),
-                          is_executable ? fmt::format("/proc/{}/exe", process.pid()) : info.library,
-                          info.library_base);
-    case Runtime::dotnet: {
-      const std::string_view version = component(info.library, 1);
-      return starts_with_digit(version) ? std::string(version) : std::string();
-    }
-    case Runtime::erlang: {
-      // ".../erts-13.1.5/bin/beam.smp"
-      const std::string_view erts = component(info.library, 2);
-      return erts.starts_with("erts-") ? std::string(erts) : std::string();
-    }
-    case Runtime::php: {
-      const std::string_view version = base_name(info.library).substr(3);
-      return starts_with_digit(version) ? std::string(version) : std::string();
-    }
-    case Runtime::mono:
-    case Runtime::unknown:
-      break;
-  }
-  return {};
 }
 
 // "" or why the memory of this process cannot be read or changed now.
@@ -122,40 +61,39 @@ std::string in_one_line(const Error& error) {
 }
 
 // "" or, for a map without a line, what to expect of it.
-std::string why_still_empty(const Process& process, const PerfMapPlace& place, Runtime runtime) {
+std::string why_still_empty(const Process& process, const PerfMapPlace& place,
+                            const RuntimeRow& row) {
   struct stat info{};
   const auto file = open_perf_map(process, place, false);
   if (!file || ::fstat(file->get(), &info) != 0 || info.st_size != 0) return {};
-  return runtime == Runtime::mono
-             ? " is empty so far: Mono writes it in blocks of 4 KB, and the rest when it ends"
-             : " is empty so far";
+  return fmt::format(" is empty so far{}", row.empty_map_note);
 }
 
 // The sources of a process with JIT code, best first.
 std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInfo& runtime,
                                         const RuntimeKind& kind) {
+  const RuntimeRow& row = row_of(runtime.runtime);
   std::vector<SourceFinding> found;
   bool structures = false;
-  if (runtime.runtime == Runtime::hotspot) {
-    const auto source = open_hotspot_source(process, runtime.library, runtime.library_base);
+  if (row.open_memory != nullptr) {
+    const auto source = row.open_memory(process, runtime);
     structures = source.has_value();
-    found.push_back({SourceKind::hotspot_memory, structures,
+    found.push_back({row.memory_kind, structures,
                      structures ? (*source)->describe() : in_one_line(source.error())});
   }
   const auto map = find_perf_map(process, {});
   const bool none = !map && map.error().kind == ErrorKind::not_found;
   if (map) {
-    const std::string nothing = why_still_empty(process, *map, runtime.runtime);
+    const std::string nothing = why_still_empty(process, *map, row);
     found.push_back({SourceKind::perf_map, nothing.empty(), map->shown() + nothing});
-  } else if (!none || runtime.runtime != Runtime::hotspot) {
+  } else if (!none || row.open_memory == nullptr) {
     found.push_back(
-        {SourceKind::perf_map, false,
-         none ? how_to_get_a_perf_map(runtime.runtime, kind) : in_one_line(map.error())});
+        {SourceKind::perf_map, false, none ? kind.how_to_map() : in_one_line(map.error())});
   }
-  if (runtime.runtime == Runtime::hotspot && !structures) {
-    const Status can = can_attach(process);
-    found.push_back({SourceKind::compiler_perfmap, can.has_value(),
-                     can ? "jcmd Compiler.perfmap" : in_one_line(can.error())});
+  if (row.asked != nullptr && !structures) {
+    const Status can = row.asked->can(process);
+    found.push_back({row.asked->kind, can.has_value(),
+                     can ? std::string(row.asked->command) : in_one_line(can.error())});
   }
   return found;
 }
@@ -169,7 +107,8 @@ void judge(const Process& process, const std::vector<Mapping>& maps, ProcessFind
         findings.sources.empty() ? "nothing names its code" : findings.sources.front().detail;
     return;
   }
-  if (findings.runtime.runtime == Runtime::hotspot && usable->kind != SourceKind::hotspot_memory) {
+  const RuntimeRow& row = row_of(findings.runtime.runtime);
+  if (!row.map_tells_entries && usable->kind != row.memory_kind) {
     findings.not_probeable =
         fmt::format("its methods can be named, but where calls enter is not known ({})",
                     findings.sources.front().detail);
@@ -194,42 +133,38 @@ void judge(const Process& process, const std::vector<Mapping>& maps, ProcessFind
 }  // namespace
 
 Runtime runtime_of_file(std::string_view path) {
-  const std::string_view name = base_name(path);
-  const Runtime library = runtime_of_library(name);
-  return library != Runtime::unknown ? library : runtime_of_executable(name);
+  RuntimeKind kind;
+  kind.see(path);
+  return kind.runtime();
 }
 
 RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& maps) {
   RuntimeInfo info;
-  bool openj9 = false;
+  RuntimeKind kind;
   for (const Mapping& mapping : maps) {
-    if (!mapping.file_backed()) continue;
-    const std::string_view name = base_name(mapping.path);
-    openj9 = openj9 || name.starts_with("libj9vm");
-    const Runtime runtime = runtime_of_library(name);
-    if (runtime == Runtime::unknown || info.runtime == Runtime::hotspot) continue;
-    if (info.runtime != Runtime::unknown && runtime != Runtime::hotspot) continue;
-    info.runtime = runtime;
-    info.library = mapping.path;
-    info.library_base = mapping.start;
-  }
-  // OpenJ9 has a libjvm.so too, but none of HotSpot's structures.
-  if (openj9) return {};
-  bool is_executable = false;
-  if (info.runtime == Runtime::unknown) {
-    info.library = process.executable();
-    info.library_base = lowest_mapping(maps, info.library);
-    info.runtime = runtime_of_executable(base_name(info.library));
-    is_executable = true;
-    if (info.runtime == Runtime::unknown && has_jit_like_mapping(maps)) {
-      // A program that was built with node has another name, but the same symbols.
-      info.version =
-          node_version(process, "", fmt::format("/proc/{}/exe", process.pid()), info.library_base);
-      if (!info.version.empty()) info.runtime = Runtime::v8;
+    if (mapping.executable && mapping.file_backed() && kind.see(mapping.path)) {
+      info.library = mapping.path;
     }
-    if (info.runtime == Runtime::unknown) return {};
   }
-  if (info.version.empty()) info.version = version_of(process, info, is_executable);
+  info.runtime = kind.runtime();
+  const std::string executable = process.executable();
+  if (info.runtime == Runtime::unknown) {
+    info.library.clear();
+    if (!kind.name().empty() || !has_jit_like_mapping(maps)) return info;
+    const uint64_t base = lowest_mapping(maps, executable);
+    for (const RuntimeRow* row : all_runtimes()) {
+      if (row->embedded_version == nullptr) continue;
+      info.version = row->embedded_version(process, base);
+      if (info.version.empty()) continue;
+      info.runtime = row->runtime;
+      info.library = executable;
+    }
+    if (info.runtime == Runtime::unknown) return info;
+  }
+  info.is_executable = info.library == executable;
+  info.library_base = lowest_mapping(maps, info.library);
+  const RuntimeRow& row = row_of(info.runtime);
+  if (info.version.empty() && row.version != nullptr) info.version = row.version(process, info);
   return info;
 }
 

@@ -10,6 +10,8 @@
 
 #include "code/code_body.h"
 #include "process/process.h"
+#include "runtimes/common/runtime_row.h"
+#include "runtimes/runtime_kind.h"
 
 namespace jitscope {
 
@@ -19,13 +21,6 @@ namespace jitscope {
 struct JitMapping {
   Mapping mapping;
   std::string kind;  // "anonymous", "memfd", "shared /dev/zero", "deleted file", "not ELF"
-};
-
-struct RuntimeInfo {
-  Runtime runtime = Runtime::unknown;
-  std::string version;        // "17.0.15+6-Debian-1deb12u1", "20.20.2", "" = not known
-  std::string library;        // path (in the target's root) of libjvm.so, node, ...
-  uint64_t library_base = 0;  // lowest mapping of that file
 };
 
 struct SourceFinding {

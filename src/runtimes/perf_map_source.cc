@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/work_limit.h"
-#include "runtimes/perf_map_bodies.h"
-#include "runtimes/v8/v8_flags.h"
+#include "runtimes/all_runtimes.h"
+#include "runtimes/common/perf_map_bodies.h"
 
 namespace jitscope {
 namespace {
@@ -17,20 +17,25 @@ namespace {
 constexpr std::chrono::seconds kLongestFirstLook{5};
 constexpr std::chrono::milliseconds kLongestLook{200};
 
-V8Flags v8_flags_of(const Process& process) {
-  return read_v8_flags(process.arguments(), process.environment("NODE_OPTIONS"));
+// Where its runtime was told to write its map; "" is /tmp.
+std::string map_directory_of(const Process& process) {
+  for (const RuntimeRow* row : all_runtimes()) {
+    if (row->map_directory == nullptr) continue;
+    if (std::string directory = row->map_directory(process); !directory.empty()) return directory;
+  }
+  return {};
 }
 
 class PerfMapSource : public CodeSource {
  public:
   PerfMapSource(const Process& process, Runtime runtime, PerfMapPlace place, bool force)
       : process_(process),
-        runtime_(runtime),
+        row_(row_of(runtime)),
         place_(std::move(place)),
         force_(force),
         not_fixed_(why_code_is_not_fixed(process, runtime)),
         follower_(diagnostics_, place_.shown()),
-        bodies_(runtime, SourceKind::perf_map) {}
+        bodies_(row_of(runtime), SourceKind::perf_map) {}
 
   Result<Snapshot> read() override {
     JITSCOPE_TRY(process_.check_same());
@@ -52,15 +57,7 @@ class PerfMapSource : public CodeSource {
   [[nodiscard]] std::string describe() const override { return "perf map " + map_file(); }
   [[nodiscard]] std::string map_file() const override { return place_.shown(); }
   [[nodiscard]] std::string caveat() const override {
-    if (runtime_ == Runtime::hotspot) {
-      return "a perf map of a JVM is a picture of one moment, without tiers, states and entry "
-             "points: "
-             "its methods can be named, not probed";
-    }
-    if (runtime_ == Runtime::mono) {
-      return "Mono writes its perf map in blocks of 4 KB, so that what it compiled last is not in "
-             "it yet; and a perf map does not say which code is still in use";
-    }
+    if (!row_.map_caveat.empty()) return std::string(row_.map_caveat);
     return "a perf map does not say which code is still in use";
   }
   [[nodiscard]] bool code_is_fixed() const override { return not_fixed_.empty(); }
@@ -87,7 +84,7 @@ class PerfMapSource : public CodeSource {
   }
 
   const Process& process_;
-  Runtime runtime_;
+  const RuntimeRow& row_;
   PerfMapPlace place_;
   bool force_;
   bool lost_ = false;
@@ -100,28 +97,13 @@ class PerfMapSource : public CodeSource {
 }  // namespace
 
 std::string why_code_is_not_fixed(const Process& process, Runtime runtime) {
-  switch (runtime) {
-    case Runtime::hotspot:
-      return {};
-    case Runtime::v8:
-      if (v8_flags_of(process).code_is_fixed) return {};
-      return "V8 may move code: start the program with --perf-basic-prof, which keeps it in place";
-    case Runtime::php:
-      return "PHP's code lies in a shared mapping: a patch would reach forked processes";
-    case Runtime::dotnet:
-      return ".NET maps its code a second time to write it: a patch could be undone or shared";
-    case Runtime::erlang:
-      return "Erlang frees code when a module is loaded anew";
-    case Runtime::mono:
-    case Runtime::unknown:
-      break;
-  }
+  const RuntimeRow& row = row_of(runtime);
+  if (row.why_not_fixed != nullptr) return row.why_not_fixed(process);
   return "it is not known whether this runtime moves or rewrites its code";
 }
 
 Result<PerfMapPlace> find_perf_map(const Process& process, const SourceOptions& options) {
-  const std::string directory = v8_flags_of(process).map_directory;
-  const auto places = perf_map_places(process, directory, options.map_path);
+  const auto places = perf_map_places(process, map_directory_of(process), options.map_path);
   Error refused{ErrorKind::not_found, "there is no perf map", places.front().shown(), {}, 0};
   for (const PerfMapPlace& place : places) {
     auto fd = open_perf_map(process, place, options.force);

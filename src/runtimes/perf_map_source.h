@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "code/code_body.h"
 #include "process/process.h"
-#include "runtimes/code_source.h"
-#include "runtimes/perf_map_file.h"
+#include "runtimes/common/code_source.h"
+#include "runtimes/common/perf_map_file.h"
 
 namespace jitscope {
 

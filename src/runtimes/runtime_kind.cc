@@ -1,39 +1,45 @@
-// The table of runtimes; see runtime_kind.h. Names of files only suggest: advice is all that hangs
-// on them.
+// Names of files only suggest: advice is all that hangs on them, and which structures are looked
+// for.
 #include "runtimes/runtime_kind.h"
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <optional>
 
 #include "base/byte_cursor.h"
 #include "base/path.h"
+#include "runtimes/all_runtimes.h"
 
 namespace jitscope {
 
-struct RuntimeKind::Row {
-  std::string_view name;
-  Runtime runtime = Runtime::unknown;
-  // How names of its executables and libraries begin; a letter behind that is another name.
-  std::array<std::string_view, 5> files;
-  std::string_view text;
-  // Before this version it says something else (0.0: always the same).
-  Version since;
-  std::string_view older;
-  bool never = false;        // no version can be told to write anything
-  bool older_never = false;  // no older one can
+struct RuntimeKind::Entry {
+  const RuntimeRow* row = nullptr;
+  const RuntimeProgram* program = nullptr;
 };
 
 namespace {
 
-bool is_letter(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+constexpr RuntimeProgram kUnknown = {
+    .name = "",
+    .files = {},
+    .how_to_name =
+        "have the runtime write a jitdump or a perf map, if it can, or give one with "
+        "--jitdump or --perf-map",
+};
+
+bool in_word(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
 }
 
 bool begins_with(std::string_view name, std::string_view start) {
   if (start.empty() || !name.starts_with(start)) return false;
-  return name.size() == start.size() || !is_letter(start.back()) || !is_letter(name[start.size()]);
+  return name.size() == start.size() || !in_word(start.back()) || !in_word(name[start.size()]);
+}
+
+bool is_of(std::string_view name, const RuntimeProgram& program) {
+  return std::ranges::any_of(program.files,
+                             [&](std::string_view start) { return begins_with(name, start); });
 }
 
 std::optional<uint32_t> take_number(std::string_view& text) {
@@ -44,259 +50,67 @@ std::optional<uint32_t> take_number(std::string_view& text) {
   return static_cast<uint32_t>(*value);
 }
 
-constexpr std::string_view kUnknown =
-    "have the runtime write a jitdump or a perf map, if it can, or give one with --jitdump or "
-    "--perf-map";
-
-}  // namespace
-
-const RuntimeKind::Row& RuntimeKind::row_of(uint8_t number) {
-  static constexpr std::array kRows = {
-      Row{"", Runtime::unknown, {}, kUnknown, {}, "", false, false},
-      Row{"OpenJ9",
-          Runtime::unknown,
-          {"libj9vm"},
-          "start the JVM with -Xjit:perfTool (a map)",
-          {},
-          "",
-          false,
-          false},
-      Row{"HotSpot",
-          Runtime::hotspot,
-          {"libjvm.so"},
-          "record with `jitscope record -p PID` (no flag needed), or run `jcmd PID "
-          "Compiler.perfmap` before the process ends",
-          {17, 0},
-          "record with `jitscope record -p PID` (no flag needed)",
-          false,
-          false},
-      Row{"Node (V8)",
-          Runtime::v8,
-          {"node", "nodejs", "libnode.so", "libv8.so", "electron"},
-          "start node with --perf-prof (a jitdump: right in time) or --perf-basic-prof (a map), "
-          "best with --interpreted-frames-native-stack",
-          {},
-          "",
-          false,
-          false},
-      Row{"Deno (V8)",
-          Runtime::v8,
-          {"deno"},
-          "start deno with --v8-flags=--perf-prof (a jitdump: right in time) or "
-          "--v8-flags=--perf-basic-prof (a map)",
-          {},
-          "",
-          false,
-          false},
-      Row{"V8",
-          Runtime::v8,
-          {"d8", "chrome", "chromium"},
-          "give V8 the flag --perf-prof (a jitdump: right in time) or --perf-basic-prof (a map); a "
-          "browser: --js-flags=--perf-basic-prof --no-sandbox",
-          {},
-          "",
-          false,
-          false},
-      Row{"Bun (JavaScriptCore)",
-          Runtime::unknown,
-          {"bun"},
-          "start bun with BUN_JSC_useJITDump=1 BUN_JSC_jitDumpDirectory=DIR in its environment (a "
-          "jitdump, from Bun 1.1 on)",
-          {},
-          "",
-          false,
-          false},
-      Row{"JavaScriptCore",
-          Runtime::unknown,
-          {"libjavascriptcoregtk-", "jsc", "libJavaScriptCore.so"},
-          "start it with JSC_useJITDump=1 JSC_jitDumpDirectory=DIR in its environment (a jitdump)",
-          {},
-          "",
-          false,
-          false},
-      Row{".NET",
-          Runtime::dotnet,
-          {"libcoreclr.so"},
-          "start it with DOTNET_PerfMapEnabled=1 (map and jitdump)",
-          {6, 0},
-          "start it with COMPlus_PerfMapEnabled=1 (a map)",
-          false,
-          false},
-      Row{"Erlang",
-          Runtime::erlang,
-          {"beam."},
-          "start it with +JPperf true (OTP 24 and later)",
-          {},
-          "",
-          false,
-          false},
-      Row{"PHP",
-          Runtime::php,
-          {"php", "libphp"},
-          "start it with -d opcache.jit_debug=0x30 (0x10: a map, 0x20: a jitdump)",
-          {8, 0},
-          "PHP before 8.0 compiles nothing",
-          false,
-          true},
-      Row{"Mono",
-          Runtime::mono,
-          {"mono", "libmonosgen-", "libmonoboehm-"},
-          "start it with --jitmap",
-          {},
-          "",
-          false,
-          false},
-      Row{"LuaJIT",
-          Runtime::unknown,
-          {"luajit", "libluajit-"},
-          "LuaJIT writes neither a map nor a dump: its code cannot be named (with -joff the "
-          "interpreter runs, which has names)",
-          {},
-          "",
-          true,
-          false},
-      Row{"PyPy",
-          Runtime::unknown,
-          {"pypy", "libpypy"},
-          "PyPy writes neither a map nor a dump: its code cannot be named (with --jit off the "
-          "interpreter runs, which has names; PYPYLOG=jit-backend-addr:FILE lists its loops' "
-          "addresses, of which a map for --perf-map can be made)",
-          {},
-          "",
-          true,
-          false},
-      Row{"Ruby",
-          Runtime::unknown,
-          {"ruby", "libruby"},
-          "start ruby with --yjit --yjit-perf (a map)",
-          {3, 3},
-          "Ruby before 3.3 writes neither a map nor a dump: its code cannot be named (3.3 has "
-          "--yjit-perf)",
-          false,
-          true},
-      Row{"CPython",
-          Runtime::unknown,
-          {"python", "libpython"},
-          "start python with -X perf (a map), or from 3.13 on with -X perf_jit (a jitdump)",
-          {3, 12},
-          "CPython before 3.12 compiles nothing and writes neither a map nor a dump: the code is "
-          "that "
-          "of a library in it, which has to be told",
-          false,
-          true},
-      Row{"PostgreSQL (LLVM)",
-          Runtime::unknown,
-          {"postgres"},
-          "set jit_profiling_support = on (a jitdump below ~/.debug/jit of the server's user) and "
-          "start the server anew",
-          {},
-          "",
-          false,
-          false},
-      Row{"wasmtime",
-          Runtime::unknown,
-          {"wasmtime"},
-          "start wasmtime with --profile jitdump or --profile perfmap",
-          {},
-          "",
-          false,
-          false},
-      Row{"Julia",
-          Runtime::unknown,
-          {"julia", "libjulia"},
-          "start julia with ENABLE_JITPROFILING=1 in its environment (a jitdump)",
-          {},
-          "",
-          false,
-          false},
-      Row{"LLVM's lli",
-          Runtime::unknown,
-          {"lli"},
-          "start lli with -jit-kind=mcjit (a jitdump)",
-          {},
-          "",
-          false,
-          false},
-      Row{"QEMU",
-          Runtime::unknown,
-          {"qemu-"},
-          "start qemu with -perfmap or -jitdump (QEMU 8.0 and later)",
-          {},
-          "",
-          false,
-          false},
-      Row{"GNOME's JavaScript",
-          Runtime::unknown,
-          {"gjs", "libgjs.so", "libmozjs-"},
-          "SpiderMonkey writes a map only where it was built for that (--enable-perf, then "
-          "IONPERF=func "
-          "in its environment); others cannot be named",
-          {},
-          "",
-          true,
-          false},
-  };
-  return kRows[number < kRows.size() ? number : 0];
-}
-
-RuntimeKind::RuntimeKind(Runtime runtime) {
-  if (runtime == Runtime::unknown) return;
-  for (uint8_t i = 1; !row_of(i).name.empty(); ++i) {
-    if (row_of(i).runtime != runtime) continue;
-    row_ = i;
-    return;
-  }
-}
-
-// "libruby-3.1.so.3.1.2": 3.1; of a JVM's and .NET's library the path tells:
-// ".../java-17-openjdk-amd64/lib/server/libjvm.so", ".../8.0.1/libcoreclr.so".
-RuntimeKind::Version RuntimeKind::version_in(std::string_view path, std::string_view name) {
-  std::string_view text = name;
-  if (name.starts_with("libjvm.so")) {
-    const size_t jdk = std::min(path.find("jdk"), path.find("java-"));
-    if (jdk == std::string_view::npos) return {};
-    text = path.substr(jdk);
-  } else if (name == "libcoreclr.so") {
-    text =
-        base_name(path.substr(0, path.size() - name.size() - (path.size() > name.size() ? 1 : 0)));
-  }
+// "libruby-3.1.so.3.1.2": 3.1
+RuntimeVersion version_in(std::string_view path, const RuntimeProgram& program) {
+  std::string_view text =
+      program.version_text != nullptr ? program.version_text(path) : base_name(path);
   const size_t digit = text.find_first_of("0123456789");
   if (digit == std::string_view::npos) return {};
   text.remove_prefix(digit);
-  Version version;
+  RuntimeVersion version;
   const auto first = take_number(text);
   if (!first) return {};
   version.major = *first;
   const bool more = text.size() > 1 && text[0] == '.' && text[1] >= '0' && text[1] <= '9';
-  if (!more) return name.starts_with("libjvm.so") || name == "libcoreclr.so" ? version : Version{};
+  // A single number in a file's name may mean anything.
+  if (!more) return program.version_text != nullptr ? version : RuntimeVersion{};
   text.remove_prefix(1);
   version.minor = take_number(text).value_or(0);
-  // Java's old way of counting: 1.8 is 8.
-  if (name.starts_with("libjvm.so") && version.major == 1) return {version.minor, 0};
   return version;
 }
 
-void RuntimeKind::see(std::string_view path) {
+}  // namespace
+
+const std::vector<RuntimeKind::Entry>& RuntimeKind::entries() {
+  static const std::vector<Entry> all = [] {
+    std::vector<Entry> made{{&row_of(Runtime::unknown), &kUnknown}};
+    for (const RuntimeRow* row : all_runtimes()) {
+      for (const RuntimeProgram& program : row->programs) made.push_back({row, &program});
+    }
+    return made;
+  }();
+  return all;
+}
+
+RuntimeKind::RuntimeKind(Runtime runtime) {
+  if (runtime == Runtime::unknown) return;
+  const auto found =
+      std::ranges::find(entries(), runtime, [](const Entry& entry) { return entry.row->runtime; });
+  if (found != entries().end()) entry_ = static_cast<uint8_t>(found - entries().begin());
+}
+
+const RuntimeProgram& RuntimeKind::program() const {
+  return *entries()[entry_].program;
+}
+
+Runtime RuntimeKind::runtime() const {
+  return entries()[entry_].row->runtime;
+}
+
+bool RuntimeKind::see(std::string_view path) {
   const std::string_view name = base_name(path);
-  const bool hotspot = name.starts_with("libjvm.so");
-  if (row_ != 0 && !hotspot) {
+  if (entry_ != 0 && version_ == RuntimeVersion{} && is_of(name, program())) {
     // A program without a version in its name may have a library with one.
-    if (version_ != Version{}) return;
-    for (const std::string_view start : row_of(row_).files) {
-      if (begins_with(name, start)) version_ = version_in(path, name);
-    }
-    return;
+    version_ = version_in(path, program());
+    return false;
   }
-  // OpenJ9 has a libjvm.so too.
-  if (row_of(row_).name == "OpenJ9") return;
-  for (uint8_t i = 1; !row_of(i).name.empty(); ++i) {
-    for (const std::string_view start : row_of(i).files) {
-      if (!begins_with(name, start)) continue;
-      row_ = i;
-      version_ = version_in(path, name);
-      return;
-    }
-  }
+  const auto found = std::ranges::find_if(
+      entries(), [&](const Entry& entry) { return is_of(name, *entry.program); });
+  if (found == entries().end()) return false;
+  if (entry_ != 0 && found->program->rank <= program().rank) return false;
+  entry_ = static_cast<uint8_t>(found - entries().begin());
+  version_ = version_in(path, program());
+  return true;
 }
 
 RuntimeKind kind_of(const std::vector<Mapping>& maps) {
@@ -308,27 +122,33 @@ RuntimeKind kind_of(const std::vector<Mapping>& maps) {
 }
 
 bool RuntimeKind::too_old() const {
-  return version_ != Version{} && version_ < row_of(row_).since;
+  return version_ != RuntimeVersion{} && version_ < program().since;
 }
 
 std::string_view RuntimeKind::name() const {
-  return row_of(row_).name;
+  return program().name;
 }
 
 std::string RuntimeKind::how_to_name() const {
-  const Row& row = row_of(row_);
-  if (too_old()) return std::string(row.older);
-  if (row.older_never && version_ == Version{}) return fmt::format("{}; {}", row.text, row.older);
-  return std::string(row.text);
+  const RuntimeProgram& known = program();
+  if (too_old()) return std::string(known.older);
+  if (known.older_never && version_ == RuntimeVersion{}) {
+    return fmt::format("{}; {}", known.how_to_name, known.older);
+  }
+  return std::string(known.how_to_name);
+}
+
+std::string RuntimeKind::how_to_map() const {
+  const bool finer = runtime() == Runtime::unknown && entry_ != 0;
+  return finer ? how_to_name() : std::string(entries()[entry_].row->how_to_map);
 }
 
 bool RuntimeKind::seen_from_outside() const {
-  return row_of(row_).runtime == Runtime::hotspot;
+  return entries()[entry_].row->open_memory != nullptr;
 }
 
 bool RuntimeKind::hopeless() const {
-  const Row& row = row_of(row_);
-  return row.never || (row.older_never && too_old());
+  return program().never || (program().older_never && too_old());
 }
 
 }  // namespace jitscope

@@ -1,9 +1,8 @@
 // RuntimeKind: what compiles a process's code, as the files that it maps tell, finer than Runtime:
-// also those whose code nothing names. One row of a table each (runtime_kind.cc), with what must be
-// done so that its code has names. Pure text.
+// also those whose code nothing names: a program of a runtime's row (common/runtime_row.h). Pure
+// text.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "code/code_body.h"
 #include "process/maps.h"
+#include "runtimes/common/runtime_row.h"
 
 namespace jitscope {
 
@@ -20,32 +20,33 @@ class RuntimeKind {
   // The row of a runtime of the model, of no version.
   explicit RuntimeKind(Runtime runtime);
 
-  // The path of an executable mapping. The first that is known counts; HotSpot's library before
-  // all.
-  void see(std::string_view path);
+  // The path of an executable mapping. The first that is known counts, and of the highest rank.
+  // True when the runtime is another one from now on.
+  bool see(std::string_view path);
 
   [[nodiscard]] std::string_view name() const;  // "LuaJIT"; "" when nothing is known
   // What to do so that its JIT code has names, or that nothing can be done. A sentence without its
   // full stop; never "".
   [[nodiscard]] std::string how_to_name() const;
+  // How to have a perf map of a process that runs: "start node with --perf-basic-prof".
+  [[nodiscard]] std::string how_to_map() const;
   // Such code has names by itself, once `jitscope record` looks at it.
   [[nodiscard]] bool seen_from_outside() const;
   // Nothing that the runtime could be told to do would help.
   [[nodiscard]] bool hopeless() const;
 
+  // The runtime of the model that it is a kind of.
+  [[nodiscard]] Runtime runtime() const;
+
  private:
-  struct Version {
-    uint32_t major = 0;
-    uint32_t minor = 0;
-    auto operator<=>(const Version&) const = default;
-  };
-  struct Row;
-  static const Row& row_of(uint8_t number);
-  static Version version_in(std::string_view path, std::string_view name);
+  // As runtimes/all_runtimes.h lists their programs.
+  struct Entry;
+  static const std::vector<Entry>& entries();
+  [[nodiscard]] const RuntimeProgram& program() const;
   [[nodiscard]] bool too_old() const;
 
-  uint8_t row_ = 0;
-  Version version_;  // 0.0: not known
+  uint8_t entry_ = 0;       // 0: not known
+  RuntimeVersion version_;  // 0.0: not known
 };
 
 // Of a process by its mappings.

@@ -22,7 +22,7 @@
 #include "base/work_limit.h"
 #include "code/code_body.h"
 #include "process/process.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 #include "symbolize/elf_image.h"
 
 namespace jitscope {

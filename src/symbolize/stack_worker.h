@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "process/process.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 #include "symbolize/stack_namer.h"
 
 namespace jitscope {

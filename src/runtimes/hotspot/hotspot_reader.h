@@ -22,7 +22,7 @@
 #include "base/result.h"
 #include "code/code_body.h"
 #include "process/memory_reader.h"
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 #include "runtimes/hotspot/body_details.h"
 #include "runtimes/hotspot/class_graph.h"
 #include "runtimes/hotspot/code_heap.h"

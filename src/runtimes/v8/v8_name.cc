@@ -150,4 +150,21 @@ std::optional<V8Name> parse_v8_name(std::string_view raw) {
   return out;
 }
 
+std::optional<MapName> parse_v8_map_name(std::string_view raw) {
+  auto v8 = parse_v8_name(raw);
+  if (!v8) return std::nullopt;
+  MapName out;
+  out.name = std::move(v8->name);
+  out.tier = v8->tier;
+  out.osr = v8->osr;
+  if (v8->tier == Tier::stub) {
+    out.not_probeable = kRuntimeStub;
+  } else if (v8->tier == Tier::bytecode) {
+    out.not_probeable = "bytecode";
+  } else if (v8->function) {
+    out.convention = CallConvention::v8_x86_64;
+  }
+  return out;
+}
+
 }  // namespace jitscope

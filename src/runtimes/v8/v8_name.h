@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "code/code_body.h"
+#include "runtimes/common/map_name.h"
 
 namespace jitscope {
 
@@ -24,5 +25,7 @@ struct V8Name {
 
 // nullopt when the text has none of V8's tags.
 [[nodiscard]] std::optional<V8Name> parse_v8_name(std::string_view raw);
+// The same as a name of a perf map.
+[[nodiscard]] std::optional<MapName> parse_v8_map_name(std::string_view raw);
 
 }  // namespace jitscope

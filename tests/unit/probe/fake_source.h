@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtimes/code_source.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope::test {
 

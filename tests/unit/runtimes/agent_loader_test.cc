@@ -1,4 +1,4 @@
-#include "runtimes/agent_loader.h"
+#include "runtimes/hotspot/agent_loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

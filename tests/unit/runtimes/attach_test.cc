@@ -1,5 +1,5 @@
 // Attaching to real JVMs (each JDK that is there), as this user and as another one.
-#include "runtimes/attach.h"
+#include "runtimes/hotspot/attach.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "runtimes/compiler_perfmap_source.h"
+#include "runtimes/hotspot/compiler_perfmap_source.h"
 #include "unit/runtimes/child_process.h"
 
 namespace jitscope {

@@ -1,4 +1,4 @@
-#include "runtimes/map_name.h"
+#include "runtimes/all_runtimes.h"
 
 #include <gtest/gtest.h>
 

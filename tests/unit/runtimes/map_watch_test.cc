@@ -1,5 +1,5 @@
 // What is noticed of a perf map, by whatever way it comes and changes.
-#include "runtimes/map_watch.h"
+#include "runtimes/common/map_watch.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-#include "runtimes/perf_map_bodies.h"
+#include "runtimes/common/perf_map_bodies.h"
+#include "runtimes/all_runtimes.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ class Bodies : public ::testing::Test {
   }
   std::vector<CodeBody> alive() { return bodies_.alive(maps_, diagnostics_); }
 
-  PerfMapBodies bodies_{Runtime::v8, SourceKind::perf_map};
+  PerfMapBodies bodies_{row_of(Runtime::v8), SourceKind::perf_map};
   Diagnostics diagnostics_;
   std::vector<Mapping> maps_ = {mapping(0x1000, 0x2000, false), mapping(0x10000, 0x12000, true),
                                 mapping(0x12000, 0x14000, true), mapping(0x14000, 0x15000, false)};
@@ -59,7 +60,7 @@ TEST_F(Bodies, OneInsideAnotherAndOneAroundMany) {
 
 // Erlang's are two lines a function.
 TEST_F(Bodies, PartsOfAFunctionAreNotOneMoreBody) {
-  PerfMapBodies bodies(Runtime::erlang, SourceKind::perf_map);
+  PerfMapBodies bodies(row_of(Runtime::erlang), SourceKind::perf_map);
   bodies.add(PerfMapLine{0x10000, 0x30, "$m:f/1-CodeInfoPrologue", 1}, diagnostics_);
   bodies.add(PerfMapLine{0x10030, 0x40, "$m:f/1", 2}, diagnostics_);
   const std::vector<CodeBody> out = bodies.alive(maps_, diagnostics_);
@@ -135,7 +136,7 @@ TEST_F(Bodies, ManyNamesThatDieAreForgotten) {
 }
 
 TEST(BodiesOfHotSpot, EntriesAreNotKnown) {
-  PerfMapBodies bodies(Runtime::hotspot, SourceKind::compiler_perfmap);
+  PerfMapBodies bodies(row_of(Runtime::hotspot), SourceKind::compiler_perfmap);
   Diagnostics diagnostics;
   bodies.add(PerfMapLine{0x1000, 0x40, "int T.f(int)", 1}, diagnostics);
   const std::vector<CodeBody> out = bodies.alive({mapping(0x1000, 0x2000, true)}, diagnostics);

@@ -1,4 +1,4 @@
-#include "runtimes/perf_map_file.h"
+#include "runtimes/common/perf_map_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

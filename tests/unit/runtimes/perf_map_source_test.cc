@@ -14,6 +14,7 @@
 #include <string>
 
 #include "runtimes/detect.h"
+#include "runtimes/open_source.h"
 #include "unit/runtimes/child_process.h"
 
 namespace jitscope {

@@ -1,5 +1,6 @@
 // Names that stand for several methods, and those that only look so.
-#include "runtimes/unfolded_name.h"
+#include "runtimes/hotspot/unfolded_name.h"
+#include "runtimes/all_runtimes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

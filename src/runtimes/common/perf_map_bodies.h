@@ -13,6 +13,7 @@
 #include "code/code_body.h"
 #include "formats/perfmap/perf_map.h"
 #include "process/maps.h"
+#include "runtimes/common/runtime_row.h"
 
 namespace jitscope {
 
@@ -21,7 +22,7 @@ class PerfMapBodies {
   // More lines than this are not kept (some 700 MB of memory); they are counted.
   static constexpr size_t kMostBodies = 1U << 20U;
 
-  PerfMapBodies(Runtime runtime, SourceKind kind) : runtime_(runtime), kind_(kind) {}
+  PerfMapBodies(const RuntimeRow& runtime, SourceKind kind) : runtime_(runtime), kind_(kind) {}
 
   void add(const PerfMapLine& line, Diagnostics& diagnostics);
   void clear();
@@ -37,7 +38,7 @@ class PerfMapBodies {
     CodeBody body;
     bool counted = false;  // as lying outside
   };
-  Runtime runtime_;
+  const RuntimeRow& runtime_;
   SourceKind kind_;
   std::map<uint64_t, Kept> bodies_;  // by start; they do not overlap
   // One name object for equal names; a key is a view of its value's raw text. Names that no body

@@ -17,7 +17,7 @@
 namespace jitscope {
 
 // Outermost first; empty when the name is that of one method.
-[[nodiscard]] std::vector<std::string_view> unfolded_parts(Runtime runtime, std::string_view raw);
+[[nodiscard]] std::vector<std::string_view> unfolded_java_parts(std::string_view raw);
 
 // "com.shop.Order::total", "Lcom/shop/Order;::total(I)", "…::total(Order.java:12)".
 [[nodiscard]] bool is_java_map_name(std::string_view text);

@@ -1,5 +1,5 @@
 // Per-thread credentials; see scoped_identity.h.
-#include "runtimes/scoped_identity.h"
+#include "runtimes/hotspot/scoped_identity.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-#include "runtimes/agent_loader.h"
+#include "runtimes/hotspot/agent_loader.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,8 +16,8 @@
 #include "base/agent_codes.h"
 #include "base/open_file.h"
 #include "base/path.h"
-#include "runtimes/attach.h"
-#include "runtimes/scoped_identity.h"
+#include "runtimes/hotspot/attach.h"
+#include "runtimes/hotspot/scoped_identity.h"
 
 namespace jitscope {
 namespace {

@@ -1,5 +1,5 @@
 // Chains of methods in one name; see unfolded_name.h.
-#include "runtimes/unfolded_name.h"
+#include "runtimes/hotspot/unfolded_name.h"
 
 #include <algorithm>
 
@@ -46,8 +46,7 @@ bool is_java_map_name(std::string_view text) {
           name.find_first_of(".;[/<>") == std::string_view::npos);
 }
 
-std::vector<std::string_view> unfolded_parts(Runtime runtime, std::string_view raw) {
-  if (runtime != Runtime::hotspot) return {};
+std::vector<std::string_view> unfolded_java_parts(std::string_view raw) {
   for (const std::string_view between : {kArrow, kIn}) {
     if (!raw.contains(between)) continue;
     std::vector<std::string_view> parts = split(raw, between);

@@ -1,5 +1,5 @@
 // Compiler.perfmap as a code source; see compiler_perfmap_source.h.
-#include "runtimes/compiler_perfmap_source.h"
+#include "runtimes/hotspot/compiler_perfmap_source.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,9 +12,10 @@
 
 #include "base/open_file.h"
 #include "base/work_limit.h"
-#include "runtimes/attach.h"
-#include "runtimes/perf_map_bodies.h"
-#include "runtimes/perf_map_file.h"
+#include "runtimes/common/perf_map_bodies.h"
+#include "runtimes/common/perf_map_file.h"
+#include "runtimes/hotspot/attach.h"
+#include "runtimes/hotspot/hotspot_runtime.h"
 
 namespace jitscope {
 namespace {
@@ -26,7 +27,7 @@ class CompilerPerfmapSource : public CodeSource {
         version_(runtime.version),
         name_(fmt::format("perf-{}.map", process.ns_pid())),
         place_{root_of(process.pid()), "/tmp/" + name_},
-        bodies_(Runtime::hotspot, SourceKind::compiler_perfmap) {}
+        bodies_(kHotspotRuntime, SourceKind::compiler_perfmap) {}
 
   Result<Snapshot> read() override {
     JITSCOPE_ASSIGN(const UniqueFd tmp, open_tmp());

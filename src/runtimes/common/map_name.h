@@ -1,5 +1,4 @@
-// The names that runtimes write to perf maps, taken apart by the runtime's own spelling: HotSpot
-// (external_name), perf-map-agent's JVM signatures, Erlang, PHP, Mono, .NET; V8's in v8/v8_name.h.
+// MapName: a name from a perf map, taken apart by the spelling of its runtime (RuntimeRow::parse).
 // A name of an unknown spelling stays whole as the function. Pure text.
 #pragma once
 
@@ -9,9 +8,6 @@
 #include "code/code_body.h"
 
 namespace jitscope {
-
-// Erlang's name for what lies before a function's code.
-[[nodiscard]] bool is_erlang_prologue(std::string_view raw);
 
 struct MapName {
   MethodName name;
@@ -23,6 +19,12 @@ struct MapName {
   std::string not_probeable;  // "" when nothing in the name speaks against it
 };
 
-[[nodiscard]] MapName parse_map_name(Runtime runtime, std::string_view raw);
+// Why code of the runtime itself is not probed.
+inline constexpr std::string_view kRuntimeStub = "runtime stub";
+
+// All of it is the function's name.
+[[nodiscard]] MapName whole_map_name(std::string_view raw);
+// The runtime's own code.
+[[nodiscard]] MapName stub_map_name(std::string_view raw);
 
 }  // namespace jitscope

@@ -1,5 +1,5 @@
 // The attach protocol of HotSpot, client side; see attach.h.
-#include "runtimes/attach.h"
+#include "runtimes/hotspot/attach.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,7 +21,7 @@
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
 #include "base/open_file.h"
-#include "runtimes/scoped_identity.h"
+#include "runtimes/hotspot/scoped_identity.h"
 
 namespace jitscope {
 namespace {

@@ -8,8 +8,7 @@
 
 #include "base/result.h"
 #include "process/process.h"
-#include "runtimes/code_source.h"
-#include "runtimes/detect.h"
+#include "runtimes/common/runtime_row.h"
 
 namespace jitscope {
 

@@ -1,17 +1,15 @@
 // open_code_source: the best source that works for a process, and the reason for each one that does
 // not.
-#include "runtimes/code_source.h"
+#include "runtimes/open_source.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <utility>
 
-#include "runtimes/compiler_perfmap_source.h"
+#include "runtimes/all_runtimes.h"
 #include "runtimes/detect.h"
-#include "runtimes/hotspot/hotspot_source.h"
 #include "runtimes/perf_map_source.h"
-#include "runtimes/runtime_hints.h"
 
 namespace jitscope {
 namespace {
@@ -66,20 +64,21 @@ SourceResult open_code_source(const Process& process, const SourceOptions& optio
   }
 
   Attempts attempts;
-  if (info.runtime == Runtime::hotspot) {
-    auto source = open_hotspot_source(process, info.library, info.library_base);
+  const RuntimeRow& row = row_of(info.runtime);
+  if (row.open_memory != nullptr) {
+    auto source = row.open_memory(process, info);
     if (source || ends_the_search(source.error())) return source;
-    attempts.add("HotSpot structures", source.error());
+    attempts.add(row.memory_name, source.error());
   }
   auto map = open_perf_map_source(process, info.runtime, options);
   if (map || ends_the_search(map.error())) return map;
   attempts.add("perf map", map.error());
-  if (info.runtime == Runtime::hotspot && options.allow_attach) {
-    auto source = open_compiler_perfmap_source(process, info);
+  if (row.asked != nullptr && options.allow_attach) {
+    auto source = row.asked->open(process, info);
     if (source || ends_the_search(source.error())) return source;
-    attempts.add("Compiler.perfmap", source.error());
+    attempts.add(row.asked->name, source.error());
   }
-  attempts.advise(how_to_get_a_perf_map(info.runtime));
+  attempts.advise(std::string(row.how_to_map));
   return fail(std::move(attempts).error(process));
 }
 

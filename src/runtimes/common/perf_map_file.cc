@@ -1,6 +1,6 @@
 // Finding, checking and following perf map files; see perf_map_file.h. Relies on openat2
 // (kernel 5.6) for paths in a container.
-#include "runtimes/perf_map_file.h"
+#include "runtimes/common/perf_map_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -80,10 +80,4 @@ struct SourceOptions {
   bool allow_attach = true;  // may ask a JVM for its Compiler.perfmap when nothing else works
 };
 
-// The best source for a process: HotSpot's structures, else a perf map, else Compiler.perfmap.
-// not_found when the process has no JIT code at all; not_possible (with the reason for each source
-// tried) when it has but nothing names it.
-Result<std::unique_ptr<CodeSource>> open_code_source(const Process& process,
-                                                     const SourceOptions& options = {});
-
 }  // namespace jitscope

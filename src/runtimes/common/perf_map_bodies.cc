@@ -1,11 +1,9 @@
 // Perf map lines to code bodies; see perf_map_bodies.h.
-#include "runtimes/perf_map_bodies.h"
+#include "runtimes/common/perf_map_bodies.h"
 
 #include <fmt/format.h>
 
 #include <utility>
-
-#include "runtimes/map_name.h"
 
 namespace jitscope {
 namespace {
@@ -93,9 +91,9 @@ void PerfMapBodies::add(const PerfMapLine& line, Diagnostics& diagnostics) {
   body.version = line.number;
   body.convention = parsed.convention;
   body.not_probeable = std::move(parsed.not_probeable);
-  // HotSpot's bodies begin with the inline cache check, which not every call passes.
+  // HotSpot's bodies, for one, begin with the inline cache check, which not every call passes.
   const bool entered_at_start =
-      runtime_ != Runtime::hotspot && body.tier != Tier::bytecode && !body.osr;
+      runtime_.map_tells_entries && body.tier != Tier::bytecode && !body.osr;
   body.entry = entered_at_start ? line.address : 0;
   bodies_.emplace(line.address, Kept{std::move(body), false});
 }

@@ -1,4 +1,4 @@
-#include "runtimes/map_watch.h"
+#include "runtimes/common/map_watch.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

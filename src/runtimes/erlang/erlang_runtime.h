@@ -1,0 +1,10 @@
+// Erlang and Elixir (BeamAsm): its row among the runtimes.
+#pragma once
+
+#include "runtimes/common/runtime_row.h"
+
+namespace jitscope {
+
+extern const RuntimeRow kErlangRuntime;
+
+}  // namespace jitscope

@@ -1,0 +1,10 @@
+// Mono: its row among the runtimes.
+#pragma once
+
+#include "runtimes/common/runtime_row.h"
+
+namespace jitscope {
+
+extern const RuntimeRow kMonoRuntime;
+
+}  // namespace jitscope
