@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "probe/exposer.h"
 #include "probe/undo.h"
 #include "process/process.h"

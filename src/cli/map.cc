@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "process/process.h"
 #include "profile/live_dump.h"
 #include "profile/live_map.h"
