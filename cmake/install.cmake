@@ -64,10 +64,10 @@ running programs, without a restart, an agent or a flag: profiles whose frames
 are named right in time, ELF files with symbols, lines and unwind tables, perf
 maps and jitdumps, counts and traces of the calls of a method, and symbols that
 bpftrace, perf and other tools attach to.
-Java (HotSpot) is read from outside; Node and other runtimes by their perf maps.")
+Java (HotSpot) is read from outside; Node and other runtimes by their perf
+maps.")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_FILE_NAME jitscope-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
-set(CPACK_PACKAGE_CHECKSUM "")
 set(CPACK_GENERATOR DEB TGZ)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
