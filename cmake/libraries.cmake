@@ -1,5 +1,5 @@
 # The libraries of others, as JITSCOPE_LIB_NAME. With JITSCOPE_STATIC the archives of those that Debian has
-# one of, and fmt out of its headers; docs/install.md says what remains.
+# one of; docs/install.md says what remains. Only linking differs: the objects are the same.
 option(JITSCOPE_STATIC "Link the libraries of others into the program, as far as there are archives" OFF)
 
 find_package(PkgConfig REQUIRED)
@@ -9,7 +9,7 @@ find_package(Zydis REQUIRED)
 find_package(Threads REQUIRED)
 find_library(IBERTY iberty REQUIRED)
 find_path(DEBUGINFOD_INCLUDE elfutils/debuginfod.h REQUIRED)  # loaded when it is asked
-set(JITSCOPE_LIB_ZYDIS Zydis::Zydis)
+set(JITSCOPE_LIB_ZYDIS Zydis::Zydis)  # Debian has no archive
 
 if(NOT JITSCOPE_STATIC)
   pkg_check_modules(LIBELF REQUIRED IMPORTED_TARGET libelf)
@@ -49,4 +49,7 @@ jitscope_archive(ELF elf USES ZLIB)
 jitscope_archive(DW dw USES ELF BZIP2 LZMA ZLIB)
 target_link_libraries(${JITSCOPE_LIB_DW} INTERFACE ${CMAKE_DL_LIBS})
 jitscope_archive(BPF bpf USES ELF ZLIB)
-set(JITSCOPE_LIB_FMT fmt::fmt-header-only)
+add_library(jitscope_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt_archive.cc)
+# As those who use the shared one are compiled.
+target_compile_definitions(jitscope_fmt PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
+set(JITSCOPE_LIB_FMT jitscope_fmt)

@@ -54,7 +54,7 @@ class Root:
 def preconditions():
     if os.geteuid() != 0:
         raise Skip("needs root")
-    for tool in ("mmdebstrap", "unshare", "cpack", "dpkg-deb", "dpkg-shlibdeps"):
+    for tool in ("mmdebstrap", "unshare", "cpack", "dpkg-deb", "dpkg-shlibdeps", "file"):
         if not shutil.which(tool):
             raise Skip(f"no {tool} in PATH")
     if not (BUILD / "CPackConfig.cmake").exists() or not (BUILD / "man/jitscope.1").exists():
