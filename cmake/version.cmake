@@ -37,7 +37,7 @@ endif()
 set(version_source ${CMAKE_BINARY_DIR}/generated/version_commit.cc)
 add_custom_target(jitscope_commit
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUT=${version_source} -P ${CMAKE_CURRENT_LIST_FILE}
-  BYPRODUCTS ${version_source} COMMENT "" VERBATIM)
+  BYPRODUCTS ${version_source} COMMENT "Which commit it is" VERBATIM)
 target_sources(jitscope PRIVATE ${version_source})
 add_dependencies(jitscope jitscope_commit)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/version.cc PROPERTIES
