@@ -14,17 +14,15 @@ _jitscope() {
     [[ $word =~ ^[:=]+$ ]] && joined=1 || joined=0
   done
   local current=${words[-1]} quote='' before=''
-  if [[ $current == [\'\"]* ]]; then
-    quote=${current:0:1}
-  else
-    before=${current%"${current##*[:=]}"}  # stays as it is in the line
-  fi
+  [[ $current == [\'\"]* ]] && quote=${current:0:1}
   for i in "${!words[@]}"; do
     words[i]=${words[i]#[\'\"]}
     words[i]=${words[i]%[\'\"]}
     words[i]=${words[i]//\\/}
   done
   current=${words[-1]}
+  # Up to the last : or = it stays in the line as it is.
+  [[ $quote ]] || before=${current%"${current##*[:=]}"}
   local values=() abouts=() line rest=${current#"$before"}
   while IFS= read -r line; do
     case $line in

@@ -86,8 +86,9 @@ def in_bash(*words, kind=9, directory="/"):
     if not shutil.which("bash"):
         raise Skip("no bash")
     parts = []
-    for word in words:
-        parts += [part for part in re.split(r"([:=]+)", word) if part] or [""]
+    for word in map(str, words):
+        # Quoted, : and = are a word's own.
+        parts += [word] if word[:1] in "'\"" and word else [part for part in re.split(r"([:=]+)", word) if part] or [""]
     script = (f"source {shlex.quote(str(COMPLETIONS / 'jitscope.bash'))}; "
               f"COMP_WORDS=({shlex.quote(harness.JITSCOPE)} {' '.join(shlex.quote(part) for part in parts)}); "
               f"COMP_CWORD={len(parts)}; COMP_TYPE={kind}; _jitscope; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
@@ -181,11 +182,15 @@ def test_processes_and_methods():
         begin = named[0][:3]
         offered = jitscope("__complete", "trace", "-p", pid, begin, status=(0, 1)).out
         check(offered and all(line.startswith(begin) for line in offered), f"methods with {begin!r}: {offered}")
-        # A name that a shell would run is offered by none.
-        with open(target.map_path, "a", encoding="utf-8") as out:
-            out.write("1000 10 $(touch${IFS}/tmp/x)\n1010 10 `id`\n1020 10 a;b\n")
-        for line in jitscope("__complete", "methods", "-p", pid, "").out:
-            check(not set(line.split("\t")[0]) & set("`;()"), f"offered: {line!r}")
+    # What a shell would run is offered by none, what it would only change is quoted.
+    with start_jit_page() as target:
+        names = ["$(touch${IFS}/tmp/x)", "`id`", "a;b", "Outer$Inner.call", "Outer$Inner::other"]
+        target.write_map("".join(f"{target.entry(k):x} 8 {name}\n" for k, name in enumerate(names)))
+        offered = [line.split("\t")[0] for line in jitscope("__complete", "methods", "-p", target.pid, "").out]
+        equal(offered, ["Outer$Inner.call", "Outer$Inner::other"], "methods")
+        equal(in_bash("trace", "-p", target.pid, "Outer\\$Inner.c"), ["Outer\\$Inner.call"], "quoted")
+        equal(in_bash("trace", "-p", target.pid, "'Outer$Inner.c"), ["Outer$Inner.call"], "in quotes")
+        equal(in_bash("methods", f"--pid={target.pid}", "--inlined-by", "Outer\\$Inner::o"), ["other"], "behind a colon")
 
 
 harness.main(test_version, test_help, test_examples, test_completion_in_bash, test_completion_in_zsh,
