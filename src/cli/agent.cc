@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "process/process.h"
 #include "render/json.h"
 #include "runtimes/hotspot/agent_loader.h"

@@ -5,18 +5,19 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/write_all.h"
+#include "cli/options.h"
 
 namespace jitscope {
 namespace {
@@ -49,9 +50,10 @@ void add_source_folder_option(CLI::App& command, std::string& folder, const std:
 }
 
 std::string check_seconds(const std::string& text) {
-  double seconds = 0;
-  const bool fine = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) &&
-                    seconds > 0 && seconds < 1e9;
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  const bool fine =
+      !text.empty() && *end == '\0' && std::isfinite(seconds) && seconds > 0 && seconds < 1e9;
   return fine ? std::string() : "wants a number of seconds above 0, not " + text;
 }
 

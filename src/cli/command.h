@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace CLI {
+namespace jitscope::CLI {
 class App;
 }
 

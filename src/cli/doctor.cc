@@ -2,10 +2,10 @@
 // what to do about it.
 
 #include "doctor/doctor.h"
+#include "cli/options.h"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 
 #include "capture/followed_process.h"

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "perf_event/tracefs.h"
 #include "probe/exposer.h"
 #include "probe/undo.h"

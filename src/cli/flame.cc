@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 
 #include "base/output_file.h"
 #include "base/unique_fd.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/profile_options.h"
 #include "profile/collector.h"
 #include "render/firefox_profile.h"

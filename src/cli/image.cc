@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 
 #include "base/output_folder.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "export/image_build.h"
 #include "export/image_store.h"
 #include "render/json.h"

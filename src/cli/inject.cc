@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/profile_options.h"
 #include "inject/inject.h"
 

@@ -1,4 +1,4 @@
-// jitscope: the command. Each verb stands in a file of its own; this one is the table of contents.
+// jitscope: the command. What a process of it needs before anything else; command_line.h goes on.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -6,79 +6,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <sstream>
 
-#include "base/printable.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "session/session.h"
 
 namespace {
-
-// CLI11's own way of saying "help was asked for" is an error with code 0. Its messages repeat what
-// was typed, which may be a name of a stranger.
-int end_of_parsing(const CLI::App& app, const CLI::Error& error) {
-  std::ostringstream out;
-  std::ostringstream errors;
-  const bool fine = app.exit(error, out, errors) == 0;
-  jitscope::write_out(out.str());
-  jitscope::write_error(errors.str());
-  return fine ? jitscope::status_with_output(0) : 2;
-}
-
-int run(int argc, char** argv) {
-  CLI::App app{
-      "jitscope gives code that a JIT wrote what ELF code has always had: names, probe points and\n"
-      "ELF images, on running programs, without restarting or changing them."};
-  app.name("jitscope");
-  app.set_version_flag("--version", fmt::format("jitscope {}", JITSCOPE_VERSION));
-  app.require_subcommand(1);
-  app.failure_message([](const CLI::App* command, const CLI::Error& error) {
-    // One line, whatever line ends were typed.
-    const CLI::Error shown(error.get_name(), jitscope::printable(error.what()),
-                           error.get_exit_code());
-    return CLI::FailureMessage::simple(command, shown);
-  });
-  app.footer(
-      "Exit status: 0 done, 1 nothing found or nothing named, 2 wrong usage, 3 not permitted or "
-      "not\n"
-      "possible here, 4 the target died.\n");
-  int status = 0;
-  jitscope::add_ps_command(app, status);
-  jitscope::add_methods_command(app, status);
-  jitscope::add_trace_command(app, status);
-  jitscope::add_expose_command(app, status);
-  jitscope::add_record_command(app, status);
-  jitscope::add_script_command(app, status);
-  jitscope::add_report_command(app, status);
-  jitscope::add_flame_command(app, status);
-  jitscope::add_inject_command(app, status);
-  jitscope::add_doctor_command(app, status);
-  jitscope::add_agent_command(app, status);
-  jitscope::add_map_command(app, status);
-  jitscope::add_image_command(app, status);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::RequiredError& error) {
-    // CLI11 only says that a subcommand is missing.
-    const auto is_command = [&](const CLI::App* each) { return each->get_name() == argv[1]; };
-    const auto commands = app.get_subcommands({});
-    if (argc < 2 || argv[1][0] == '-' || std::ranges::any_of(commands, is_command)) {
-      return end_of_parsing(app, error);
-    }
-    jitscope::report_note(
-        fmt::format("jitscope has no command '{}'; jitscope --help lists them", argv[1]));
-    return 2;
-  } catch (const CLI::ParseError& error) {
-    return end_of_parsing(app, error);
-  }
-  return status;
-}
 
 // A closed standard descriptor would be given to the next file that is opened, and what is meant
 // for the user would be written there. Opened the wrong way round, so that writing fails and is
@@ -125,7 +62,8 @@ int main(int argc, char** argv) {
   use_large_pages_for_heap();
   jitscope::Session::leave_tables();
   try {
-    return run(argc, argv);
+    // Started without even its own name, it has no words either.
+    return jitscope::run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
   } catch (const std::exception& error) {
     // Nothing of ours throws; what is left is a lack of memory, or a fault of a library.
     jitscope::report_note(fmt::format("jitscope: {}", error.what()));

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "capture/look_pacer.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "export/live_dump.h"
 #include "export/live_map.h"
 #include "process/process.h"

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "code/inlined_copies.h"
 #include "probe/methods.h"
 #include "process/process.h"

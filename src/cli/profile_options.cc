@@ -4,13 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 
 #include "base/byte_cursor.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "doctor/doctor.h"
 #include "render/json.h"
+#include "symbolize/debug_files.h"
 
 namespace jitscope {
 
@@ -72,6 +73,10 @@ Result<SessionOptions> session_options(const ProfileArguments& arguments) {
   options.naming.demangle = !arguments.no_demangle;
   options.naming.jit_inlined = !arguments.no_inline;
   if (!options.naming.root.empty()) JITSCOPE_TRY(check_given("--root", options.naming.root, true));
+  if (options.naming.debuginfod && !debuginfod_available()) {
+    return fail(ErrorKind::not_possible, "--debuginfod: the library libdebuginfod.so.1 is not here",
+                {}, "install it (Debian: libdebuginfod1)");
+  }
   while (options.naming.root.ends_with('/')) options.naming.root.pop_back();
   for (const std::string& path : options.naming.jitdumps) {
     JITSCOPE_TRY(check_given("--jitdump", path, false));

@@ -9,7 +9,7 @@
 #include "profile/profile.h"
 #include "session/session.h"
 
-namespace CLI {
+namespace jitscope::CLI {
 class App;
 }
 

@@ -4,10 +4,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/plural.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "process/process.h"
 #include "render/json.h"
 #include "runtimes/detect.h"

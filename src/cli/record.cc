@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <memory>
@@ -14,6 +13,8 @@
 #include "base/plural.h"
 #include "capture/recording.h"
 #include "cli/command.h"
+#include "cli/options.h"
+#include "cli/version.h"
 #include "render/json.h"
 
 namespace jitscope {
@@ -168,7 +169,7 @@ Result<int> run(RecordCommand& command) {
   options.sampler.stacks = !command.no_stacks;
   options.follow = !command.no_follow;
   options.command_line = own_command_line();
-  options.version = fmt::format("jitscope {}", JITSCOPE_VERSION);
+  options.version = version_text();
   std::ranges::sort(options.processes);
   const auto repeated = std::ranges::unique(options.processes);
   options.processes.erase(repeated.begin(), repeated.end());

@@ -1,8 +1,7 @@
 // jitscope report: a recording as a table of methods, DSOs, processes, threads, tiers or sources.
 
+#include "cli/options.h"
 #include "render/report_table.h"
-
-#include <CLI/CLI.hpp>
 
 #include "base/byte_cursor.h"
 #include "cli/command.h"

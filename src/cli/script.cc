@@ -1,8 +1,7 @@
 // jitscope script: every sample with its stack, as perf script prints it, named right in time.
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/profile_options.h"
 #include "render/script_text.h"
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/plural.h"
 #include "cli/call_printer.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "probe/tracer.h"
 #include "probe/undo.h"
 #include "probe_shared.h"

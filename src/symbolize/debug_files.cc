@@ -1,5 +1,6 @@
 #include "symbolize/debug_files.h"
 
+#include <dlfcn.h>
 #include <elfutils/debuginfod.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -139,19 +140,53 @@ std::optional<DebugLink> debug_link(const ElfFile& file) {
   return cursor.ok() && plain ? std::optional(link) : std::nullopt;
 }
 
+// The client library, loaded when the first server is asked: it brings some thirty others along
+// (curl's), which every start would wait for, and is not everywhere.
+struct Debuginfod {
+  decltype(&debuginfod_begin) begin = nullptr;
+  decltype(&debuginfod_end) end = nullptr;
+  decltype(&debuginfod_set_progressfn) set_progress = nullptr;
+  decltype(&debuginfod_find_debuginfo) find_debuginfo = nullptr;
+  decltype(&debuginfod_find_executable) find_executable = nullptr;
+  bool there = false;
+
+  Debuginfod() {
+    // By its bare name: only where the system's libraries are. Never closed, as libdw does it.
+    void* library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+    there = library != nullptr && find(library, "debuginfod_begin", begin) &&
+            find(library, "debuginfod_end", end) &&
+            find(library, "debuginfod_set_progressfn", set_progress) &&
+            find(library, "debuginfod_find_debuginfo", find_debuginfo) &&
+            find(library, "debuginfod_find_executable", find_executable);
+  }
+
+ private:
+  template <typename Function>
+  static bool find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    return function != nullptr;
+  }
+};
+
+const Debuginfod& debuginfod() {
+  static const Debuginfod library;
+  return library;
+}
+
 std::unique_ptr<ElfFile> ask_debuginfod(std::span<const std::byte> id, bool debug_information) {
-  if (id.empty()) return nullptr;
-  const std::unique_ptr<debuginfod_client, void (*)(debuginfod_client*)> client(debuginfod_begin(),
-                                                                                debuginfod_end);
+  if (id.empty() || !debuginfod_available()) return nullptr;
+  const Debuginfod& library = debuginfod();
+  const std::unique_ptr<debuginfod_client, void (*)(debuginfod_client*)> client(library.begin(),
+                                                                                library.end);
   if (client == nullptr) return nullptr;
   // A server may take its time; asked now and then while it does.
-  debuginfod_set_progressfn(client.get(), [](debuginfod_client* /*client*/, long /*done*/,
-                                             long /*all*/) { return WorkLimit::over() ? 1 : 0; });
+  library.set_progress(client.get(), [](debuginfod_client* /*client*/, long /*done*/,
+                                        long /*all*/) { return WorkLimit::over() ? 1 : 0; });
   const auto* bytes = reinterpret_cast<const unsigned char*>(id.data());
   const int length = static_cast<int>(id.size());
   char* path = nullptr;
-  UniqueFd fd(debug_information ? debuginfod_find_debuginfo(client.get(), bytes, length, &path)
-                                : debuginfod_find_executable(client.get(), bytes, length, &path));
+  UniqueFd fd(debug_information ? library.find_debuginfo(client.get(), bytes, length, &path)
+                                : library.find_executable(client.get(), bytes, length, &path));
   const std::unique_ptr<char, void (*)(void*)> held(path, std::free);
   if (!fd) return nullptr;
   auto opened = ElfFile::from_fd(std::move(fd), path != nullptr ? path : "debuginfod");
@@ -161,6 +196,10 @@ std::unique_ptr<ElfFile> ask_debuginfod(std::span<const std::byte> id, bool debu
 }
 
 }  // namespace
+
+bool debuginfod_available() {
+  return debuginfod().there;
+}
 
 std::optional<uint32_t> debug_link_checksum(int fd) {
   std::vector<uint8_t> buffer(size_t{1} << 18);

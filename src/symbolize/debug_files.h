@@ -9,8 +9,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "symbolize/elf_file.h"
 
@@ -36,5 +38,8 @@ namespace jitscope {
 // The checksum of .gnu_debuglink over a whole file; nullopt when it cannot be read, or when its
 // work is over (base/work_limit.h).
 [[nodiscard]] std::optional<uint32_t> debug_link_checksum(int fd);
+
+// The client library of debuginfod is here. Without it nobody is asked.
+[[nodiscard]] bool debuginfod_available();
 
 }  // namespace jitscope

@@ -27,7 +27,7 @@ def complaint(*words, status, parts=(), **options):
 def test_usage():
     with start_jit_page() as target:
         target.write_map()
-        for words in ([], ["nonsense"], ["methods"], ["trace", "-p", target.pid],
+        for words in (["nonsense"], ["methods"], ["trace", "-p", target.pid],
                       ["trace", "-p", "abc", "f"], ["trace", "-p", target.pid, "--backend", "magic", "f"],
                       ["trace", "-p", target.pid, "--duration", "-1", "f"], ["expose", "-p", target.pid],
                       ["trace", "-p", target.pid, "broken("], ["methods", "-p", target.pid, "--nonsense"]):

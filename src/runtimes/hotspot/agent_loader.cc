@@ -15,7 +15,9 @@
 
 #include "base/agent_codes.h"
 #include "base/open_file.h"
+#include "base/output_folder.h"
 #include "base/path.h"
+#include "base/unique_fd.h"
 #include "runtimes/hotspot/attach.h"
 #include "runtimes/hotspot/scoped_identity.h"
 
@@ -153,15 +155,22 @@ Status check_code(int code, const Process& process) {
 Result<std::string> find_agent_library() {
   std::array<char, 4096> buffer{};
   const ssize_t length = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
-  if (length <= 0) return fail(system_error("cannot read where this program lies"));
+  struct stat program_status = {};
+  if (length <= 0 || ::stat("/proc/self/exe", &program_status) != 0) {
+    return fail(system_error("cannot read where this program lies"));
+  }
   const std::string program(buffer.data(), static_cast<size_t>(length));
   const std::string folder = program.substr(0, program.rfind('/'));
   const std::string prefix = folder.substr(0, folder.rfind('/'));
   std::string tried;
   for (const std::string& each : {folder, prefix + "/lib/jitscope", prefix + "/lib"}) {
     std::string path = fmt::format("{}/{}", each, kLibrary);
-    if (::access(path.c_str(), R_OK) == 0) return path;
     tried += tried.empty() ? each : ", " + each;
+    if (::access(path.c_str(), R_OK) != 0) continue;
+    // It becomes part of a JVM. Whoever owns this program could have changed that as well.
+    const UniqueFd opened(::open(each.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (opened && is_private_folder(opened.get(), program_status.st_uid)) return path;
+    tried += " (left alone: others may write there)";
   }
   return fail(ErrorKind::not_found, fmt::format("{} is not there", kLibrary), tried,
               "it is built when a JDK with its headers is there; --agent names one elsewhere");
