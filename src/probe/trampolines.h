@@ -19,6 +19,7 @@
 #include "probe/patience.h"
 #include "probe/site.h"
 #include "probe/target_image.h"
+#include "probe/trampoline_plan.h"
 #include "process/process.h"
 
 namespace jitscope {
@@ -72,6 +73,12 @@ class Trampolines {
 
  private:
   Result<uint64_t> begin_batch(uint64_t bytes);
+  // The phases of place(), in this order, behind choose_jumps().
+  Status write_slots(std::vector<PlannedJump>& plan);
+  Status publish(const std::vector<PlannedJump>& plan, const SlotsReady& ready);
+  Status patch(const std::vector<PlannedJump>& plan);
+  void remember(const PlannedJump& planned);
+
   void account(const StopReport& stop);
   Status verify_in_target(uint64_t offset, std::span<const std::byte> code);
 
