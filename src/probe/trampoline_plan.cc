@@ -54,7 +54,7 @@ std::vector<PlannedJump> choose_jumps(const Process& process, std::span<const Si
   std::vector<Bytes> bodies = read_bodies(process, requests);
   std::vector<PlannedJump> plan;
   for (size_t i = 0; i < requests.size(); ++i) {
-    outcomes[i].reason = why_not(requests[i].body, bodies[i], Backend::trampoline);
+    outcomes[i].reason = why_not(requests[i].body, bodies[i], EntryUse::jump);
     if (!outcomes[i].reason.empty()) continue;
     plan.push_back({&requests[i], &outcomes[i], std::move(bodies[i]), 0, {}, {}});
   }

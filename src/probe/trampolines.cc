@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "image/relocate.h"
+#include "probe/code_range.h"
 #include "probe/patience.h"
 
 namespace jitscope {
@@ -27,6 +28,13 @@ Status Trampolines::prepare(uint64_t low, uint64_t high) {
   Status mapped = target_.map_near(low, high, [&](const StopReport& stop) { account(stop); });
   if (!mapped) unlink_file();
   return mapped;
+}
+
+Status Trampolines::prepare_near(uint64_t anchor, const Snapshot& snapshot) {
+  if (prepared()) return {};
+  JITSCOPE_ASSIGN(const auto maps, process_.maps());
+  const auto [low, high] = code_range_around(anchor, snapshot, maps);
+  return prepare(low, high);
 }
 
 Result<uint64_t> Trampolines::begin_batch(uint64_t bytes) {

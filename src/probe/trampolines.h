@@ -21,6 +21,7 @@
 #include "probe/target_image.h"
 #include "probe/trampoline_plan.h"
 #include "process/process.h"
+#include "runtimes/code_source.h"
 
 namespace jitscope {
 
@@ -40,6 +41,8 @@ class Trampolines {
 
   // Makes and maps the image near the code in [low, high), if there is none yet.
   Status prepare(uint64_t low, uint64_t high);
+  // The same near the code around `anchor`.
+  Status prepare_near(uint64_t anchor, const Snapshot& snapshot);
   [[nodiscard]] bool prepared() const { return target_.mapped(); }
 
   // One outcome a request, in order. `ready` may be empty (expose: other tools attach). Errors are
