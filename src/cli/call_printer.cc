@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
-#include "probe_shared.h"
 
 namespace jitscope {
 namespace {
@@ -40,16 +39,16 @@ void CallPrinter::take(const TracedCall& call, const std::function<bool()>& stop
   }
   ++events_;
   Call line;
-  line.time_ns = call.event.call->time_ns;
-  line.pid = call.event.call->pid;
-  line.tid = call.event.call->tid;
+  line.time_ns = call.hit.time_ns;
+  line.pid = call.hit.pid;
+  line.tid = call.hit.tid;
   line.method = tracer_.methods().display(call.method);
   line.short_name = tracer_.methods().name(call.method).short_name();
-  line.arguments = decode_arguments(*call.body, *call.event.call);
+  line.arguments = decode_arguments(*call.body, call.hit);
   if (!options_.stacks) {
     print(line, nullptr);
   } else {
-    name(std::move(line), call.event, stop);
+    name(std::move(line), call.hit, stop);
   }
 }
 
@@ -69,7 +68,7 @@ void CallPrinter::print(const Call& call, const Stack* stack) {
   }
 }
 
-void CallPrinter::name(Call call, const CallEvent& event, const std::function<bool()>& stop) {
+void CallPrinter::name(Call call, const Hit& hit, const std::function<bool()>& stop) {
   while (worker_ != nullptr && worker_->waiting() >= kMostWaiting && !stop()) {
     worker_->wait(kPause);
     collect();
@@ -79,7 +78,7 @@ void CallPrinter::name(Call call, const CallEvent& event, const std::function<bo
     ++not_named_;
     return;
   }
-  worker_->add(event.call->sp, event.call->fp, event.stack);
+  worker_->add(hit.sp, hit.fp, hit.stack);
   calls_.push_back(std::move(call));
 }
 

@@ -57,7 +57,7 @@ class CallPrinter {
     std::vector<ArgumentValue> arguments;
   };
   void print(const Call& call, const Stack* stack);
-  void name(Call call, const CallEvent& event, const std::function<bool()>& stop);
+  void name(Call call, const Hit& hit, const std::function<bool()>& stop);
   // Prints what was named, and gives the thread what it wants.
   void collect();
   void give_up();

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/live_target.h"
 #include "cli/options.h"
 #include "perf_event/tracefs.h"
 #include "probe/exposer.h"
@@ -92,21 +93,15 @@ class News {
 
 Status expose(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  // What was read of a process that became another program is of neither.
-  const auto opened = open_code_source(process, options.source);
-  if (!opened) return fail(process.or_gone(opened.error()));
-  const auto& source = *opened;
+  JITSCOPE_ASSIGN(const auto source, or_gone(process, open_code_source(process, options.source)));
   ExposeOptions expose_options;
   expose_options.patterns = options.patterns;
   expose_options.max_methods = options.max_methods;
   expose_options.aliases = options.aliases;
-  expose_options.stop_asked = [] { return interrupts() != 0; };
   int asked_until_end = 0;
-  expose_options.leave_asked = [&] { return interrupts() > asked_until_end; };
-  expose_options.on_wait = report_wait;
-  const auto begun = Exposer::start(process, *source, expose_options);
-  if (!begun) return fail(process.or_gone(begun.error()));
-  const auto& exposer = *begun;
+  expose_options.waiting = waiting_until_interrupted(asked_until_end);
+  JITSCOPE_ASSIGN(const auto exposer,
+                  or_gone(process, Exposer::start(process, *source, expose_options)));
   if (tracefs_directory().empty()) report_note("note: " + tracefs_missing());
   News news(options, *exposer);
   news.print();
@@ -163,9 +158,8 @@ Status left_alone(const UndoReport& report, pid_t pid) {
 
 Status undo(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  const Result<UndoReport> undone = undo_all(process, options.even_in_use);
-  if (!undone) return fail(process.or_gone(undone.error()));
-  const UndoReport& report = *undone;
+  JITSCOPE_ASSIGN(const UndoReport report,
+                  or_gone(process, undo_all(process, options.even_in_use)));
   for (const std::string& note : report.notes) report_note("note: " + note);
   if (options.json) {
     JsonObject line("undone");

@@ -11,10 +11,10 @@
 #include "base/plural.h"
 #include "cli/call_printer.h"
 #include "cli/command.h"
+#include "cli/live_target.h"
 #include "cli/options.h"
 #include "probe/tracer.h"
 #include "probe/undo.h"
-#include "probe_shared.h"
 #include "process/process.h"
 #include "render/trace_text.h"
 #include "runtimes/common/code_source.h"
@@ -36,11 +36,10 @@ struct TraceCommand {
   SourceOptions source;
 };
 
-std::optional<Backend> backend_of(const std::string& text) {
-  if (text == "trampoline") return Backend::trampoline;
-  if (text == "breakpoint") return Backend::breakpoint;
-  if (text == "inplace") return Backend::inplace;
-  return std::nullopt;
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const Backend* backend : all_backends()) names.emplace_back(backend->name);
+  return names;
 }
 
 void announce(const TraceCommand& options, const CodeSource& source, const TraceStart& start) {
@@ -96,23 +95,17 @@ int verdict(const TraceCommand& options, const TraceReport& report,
 
 Result<int> trace(const TraceCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  // What was read of a process that became another program is of neither.
-  const auto opened = open_code_source(process, options.source);
-  if (!opened) return fail(process.or_gone(opened.error()));
-  const auto& source = *opened;
+  JITSCOPE_ASSIGN(const auto source, or_gone(process, open_code_source(process, options.source)));
   TraceOptions trace_options;
   trace_options.patterns = options.patterns;
-  trace_options.backend = backend_of(options.backend);
+  trace_options.backend = find_backend(options.backend);
   trace_options.events = !options.count;
   trace_options.stacks = options.stack;
   trace_options.max_methods = options.max_methods;
-  trace_options.stop_asked = [] { return interrupts() != 0; };
   int asked_until_end = 0;
-  trace_options.leave_asked = [&] { return interrupts() > asked_until_end; };
-  trace_options.on_wait = report_wait;
-  const auto begun = Tracer::start(process, *source, trace_options);
-  if (!begun) return fail(process.or_gone(begun.error()));
-  const auto& tracer = *begun;
+  trace_options.waiting = waiting_until_interrupted(asked_until_end);
+  JITSCOPE_ASSIGN(const auto tracer,
+                  or_gone(process, Tracer::start(process, *source, trace_options)));
   announce(options, *source, tracer->started());
 
   CallPrinter printer({options.json, trace_options.stacks, options.max_events}, process, *source,
@@ -157,7 +150,7 @@ void add_trace_command(CLI::App& app, int& status) {
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
       ->check(CLI::Range(1, INT32_MAX));
   command->add_option("--backend", options->backend, "How calls are caught")
-      ->check(CLI::IsMember({"auto", "trampoline", "breakpoint", "inplace"}));
+      ->check(CLI::IsMember(backend_names()));
   command->add_flag("--stack", options->stack, "With the callers");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->add_flag("--force", options->source.force,

@@ -1,7 +1,5 @@
 #include "probe/arguments.h"
 
-#include "probe_shared.h"
-
 namespace jitscope {
 namespace {
 
@@ -34,18 +32,18 @@ ArgumentValue from_register(const Parameter& parameter, uint64_t value) {
   return {ArgumentValue::Kind::unknown, type, 0, 0};
 }
 
-std::vector<ArgumentValue> decode_hotspot(const CodeBody& body, const jitscope_call& call) {
+std::vector<ArgumentValue> decode_hotspot(const CodeBody& body, const Hit& hit) {
   std::vector<ArgumentValue> values;
   if (body.parameters == nullptr) return values;
   size_t next = 0;
   for (const Parameter& parameter : *body.parameters) {
     const bool floating =
         parameter.type == ValueType::float_ || parameter.type == ValueType::double_;
-    if (floating || next >= std::size(call.registers)) {
+    if (floating || next >= hit.registers.size()) {
       values.push_back({ArgumentValue::Kind::unknown, parameter.type_name, 0, 0});
       continue;
     }
-    values.push_back(from_register(parameter, call.registers[next++]));
+    values.push_back(from_register(parameter, hit.registers[next++]));
   }
   return values;
 }
@@ -59,31 +57,31 @@ ArgumentValue from_tagged(std::string_view type, uint64_t value) {
   return {ArgumentValue::Kind::unknown, type, 0, 0};
 }
 
-std::vector<ArgumentValue> decode_v8(const jitscope_call& call) {
+std::vector<ArgumentValue> decode_v8(const Hit& hit) {
   std::vector<ArgumentValue> values;
   // words[0] is the return address, words[1] the receiver.
-  constexpr uint64_t most = JITSCOPE_STACK_WORDS - 2;
-  const uint64_t count = call.rax;
-  if (call.words_valid == 0 || count == 0 || count > 0xffff) return values;
+  constexpr uint64_t most = hit_words - 2;
+  const uint64_t count = hit.rax;
+  if (!hit.words_valid || count == 0 || count > 0xffff) return values;
   for (uint64_t i = 0; i + 1 < count; ++i) {
     if (i >= most) {
       values.push_back({ArgumentValue::Kind::unknown, "value", 0, 0});
       if (values.size() >= most + 8) break;
       continue;
     }
-    values.push_back(from_tagged("object", call.words[2 + i]));
+    values.push_back(from_tagged("object", hit.words[2 + i]));
   }
   return values;
 }
 
 }  // namespace
 
-std::vector<ArgumentValue> decode_arguments(const CodeBody& body, const jitscope_call& call) {
+std::vector<ArgumentValue> decode_arguments(const CodeBody& body, const Hit& hit) {
   switch (body.convention) {
     case CallConvention::hotspot_x86_64:
-      return decode_hotspot(body, call);
+      return decode_hotspot(body, hit);
     case CallConvention::v8_x86_64:
-      return decode_v8(call);
+      return decode_v8(hit);
     case CallConvention::unknown:
       break;
   }

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "code/code_body.h"
-
-struct jitscope_call;
+#include "probe/hit.h"
 
 namespace jitscope {
 
@@ -24,7 +23,6 @@ struct ArgumentValue {
   uint64_t address = 0;
 };
 
-[[nodiscard]] std::vector<ArgumentValue> decode_arguments(const CodeBody& body,
-                                                          const jitscope_call& call);
+[[nodiscard]] std::vector<ArgumentValue> decode_arguments(const CodeBody& body, const Hit& hit);
 
 }  // namespace jitscope

@@ -2,35 +2,64 @@
 
 #include <fmt/format.h>
 
-#include "probe/breakpoints.h"
+#include <algorithm>
 
 namespace jitscope {
+namespace {
 
-Result<BackendChoice> choose_backend(std::optional<Backend> asked_for, const CodeSource& source) {
-  const bool fixed = source.code_is_fixed();
-  if (!asked_for) {
-    return BackendChoice{fixed ? Backend::trampoline : Backend::breakpoint, true,
-                         fixed ? "the runtime's code does not move" : source.movable_reason()};
-  }
-  if (*asked_for != Backend::breakpoint && !fixed) {
-    return fail(ErrorKind::not_possible,
-                fmt::format("the {} backend changes code, and here that is not safe: {}",
-                            to_string(*asked_for), source.movable_reason()),
-                {}, "use --backend breakpoint");
-  }
-  return BackendChoice{*asked_for, false, "asked for"};
+// "" when it can be used.
+std::string why_not_here(const Backend& backend, const Process& process, const CodeSource& source) {
+  if (backend.changes_code && !source.code_is_fixed()) return source.movable_reason();
+  return backend.why_not != nullptr ? backend.why_not(process, source) : std::string();
 }
 
-Status check_breakpoints_suffice(size_t bodies, const CodeSource& source) {
-  if (bodies <= breakpoint_registers) return {};
-  return fail(ErrorKind::not_possible,
-              fmt::format("{} bodies match and the CPU has {} breakpoint registers", bodies,
-                          breakpoint_registers),
-              {},
-              source.code_is_fixed()
-                  ? "narrow the pattern, or use --backend trampoline"
-                  : fmt::format("narrow the pattern (a trampoline is not safe: {})",
-                                source.movable_reason()));
+}  // namespace
+
+Result<BackendChoice> choose_backend(const Backend* asked_for,
+                                     std::span<const Backend* const> backends,
+                                     const Process& process, const CodeSource& source) {
+  if (asked_for != nullptr) {
+    if (asked_for->changes_code && !source.code_is_fixed()) {
+      return fail(ErrorKind::not_possible,
+                  fmt::format("the {} backend changes code, and here that is not safe: {}",
+                              asked_for->name, source.movable_reason()),
+                  {}, "use --backend breakpoint");
+    }
+    if (const std::string why = why_not_here(*asked_for, process, source); !why.empty()) {
+      return fail(ErrorKind::not_possible,
+                  fmt::format("the {} backend cannot be used here: {}", asked_for->name, why));
+    }
+    return BackendChoice{asked_for, false, "asked for"};
+  }
+  std::string refused;  // why not the ones before
+  for (const Backend* each : backends) {
+    if (!each->automatic) continue;
+    std::string why = why_not_here(*each, process, source);
+    if (!why.empty()) {
+      if (refused.empty()) refused = std::move(why);
+      continue;
+    }
+    if (refused.empty()) {
+      refused = each->changes_code ? "the runtime's code does not move" : "the first choice";
+    }
+    return BackendChoice{each, true, std::move(refused)};
+  }
+  return fail(ErrorKind::not_possible, "calls cannot be caught in this process",
+              fmt::format("pid {}", process.pid()), refused);
+}
+
+const Backend* next_backend(const Backend& after, std::span<const Backend* const> backends,
+                            const Process& process, const CodeSource& source) {
+  auto at = std::ranges::find(backends, &after);
+  if (at == backends.end()) return nullptr;
+  while (++at != backends.end()) {
+    if ((*at)->automatic && why_not_here(**at, process, source).empty()) return *at;
+  }
+  return nullptr;
+}
+
+Status check_number(const Backend& backend, size_t bodies, const CodeSource& source) {
+  return backend.check_number != nullptr ? backend.check_number(bodies, source) : Status();
 }
 
 }  // namespace jitscope

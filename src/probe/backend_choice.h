@@ -1,26 +1,35 @@
-// Which backend a trace begins with, and why.
+// Which backend a trace begins with, and why; and which one comes after it.
 #pragma once
 
-#include <cstddef>
-#include <optional>
+#include <span>
 #include <string>
 
 #include "base/result.h"
+#include "probe/backend.h"
 #include "probe/site.h"
+#include "process/process.h"
 #include "runtimes/common/code_source.h"
 
 namespace jitscope {
 
 struct BackendChoice {
-  Backend backend = Backend::trampoline;
+  const Backend* backend = nullptr;
   bool automatic = true;  // single bodies may fall back to another one
   std::string reason;
 };
 
-// not_possible where the one that is asked for would not be safe.
-Result<BackendChoice> choose_backend(std::optional<Backend> asked_for, const CodeSource& source);
+// `asked_for` null: the best of `backends`. not_possible where the one that is asked for would not
+// be safe.
+Result<BackendChoice> choose_backend(const Backend* asked_for,
+                                     std::span<const Backend* const> backends,
+                                     const Process& process, const CodeSource& source);
 
-// not_possible where the CPU has not as many registers.
-Status check_breakpoints_suffice(size_t bodies, const CodeSource& source);
+// For what `after` cannot do; null: there is none.
+[[nodiscard]] const Backend* next_backend(const Backend& after,
+                                          std::span<const Backend* const> backends,
+                                          const Process& process, const CodeSource& source);
+
+// not_possible where the backend cannot serve so many bodies.
+Status check_number(const Backend& backend, size_t bodies, const CodeSource& source);
 
 }  // namespace jitscope

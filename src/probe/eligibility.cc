@@ -29,7 +29,7 @@ bool patchable_hotspot_entry(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes, Backend backend) {
+std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes, EntryUse use) {
   if (!body.not_probeable.empty()) return body.not_probeable;
   if (body.osr) return "OSR body: calls do not enter it";
   if (body.tier == Tier::bytecode) return "bytecode, not machine code";
@@ -41,10 +41,10 @@ std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes
     return "its entry is a jump: just replaced by the runtime, or probed by another jitscope "
            "(`jitscope expose --undo` takes back what a dead one left)";
   }
-  if (backend == Backend::breakpoint) return {};
+  if (use == EntryUse::none) return {};
   if ((body.entry & 4095U) > 4096 - 8) return "its entry crosses a page";
   if (starts_with(entry_bytes, {0xcc})) return "its entry carries a breakpoint of another tool";
-  if (backend == Backend::trampoline && body.convention == CallConvention::hotspot_x86_64 &&
+  if (use == EntryUse::jump && body.convention == CallConvention::hotspot_x86_64 &&
       !patchable_hotspot_entry(entry_bytes)) {
     return fmt::format(
         "its first instruction ({:02x} {:02x} {:02x} ...) is not one that may be "

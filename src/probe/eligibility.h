@@ -1,6 +1,7 @@
 // Whether a body's entry may carry a site, from what is known of it and from its first bytes.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -10,12 +11,19 @@
 
 namespace jitscope {
 
-// "" when `backend` may be used; else the reason. `entry_bytes` are the bytes from the entry on.
+// What a site does to the entry.
+enum class EntryUse : uint8_t {
+  none,  // it fires whatever lies there
+  trap,  // one byte of it becomes a breakpoint instruction
+  jump,  // a jump over its first instructions, which are moved
+};
+
+// "" when that may be done; else the reason. `entry_bytes` are the bytes from the entry on.
 // HotSpot: a jump is only put over the entry forms of MacroAssembler::verified_entry: stack bang,
 // frame allocation, and the class-initialisation check. Those are what the JVM itself can patch
 // over, where it patches entries.
 [[nodiscard]] std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes,
-                                  Backend backend);
+                                  EntryUse use);
 
 // Guards for the stop: the body is still this very version.
 [[nodiscard]] std::vector<Guard> guards_of(const CodeBody& body);

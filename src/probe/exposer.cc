@@ -9,7 +9,6 @@
 
 #include "perf_event/tracefs.h"
 #include "probe/body_tracker.h"
-#include "probe/code_range.h"
 #include "probe/foreign_jump.h"
 #include "probe/never_compiled.h"
 #include "probe/symbol_names.h"
@@ -91,7 +90,7 @@ class LiveExposer final : public Exposer {
 };
 
 Status LiveExposer::begin() {
-  trampolines_.set_patience({patience_at_start, options_.stop_asked, options_.on_wait});
+  trampolines_.set_patience(options_.waiting.while_placing(patience_at_start));
   JITSCOPE_TRY(check_64_bit(process_));
   if (!source_.code_is_fixed()) {
     return fail(ErrorKind::not_possible,
@@ -113,9 +112,7 @@ Status LiveExposer::begin() {
     return fail(ErrorKind::not_possible, "the process has no compiled method yet", {},
                 "try again when it has run for a while");
   }
-  JITSCOPE_ASSIGN(const auto maps, process_.maps());
-  const auto [low, high] = code_range_around(anchor, tracker_.snapshot(), maps);
-  JITSCOPE_TRY(trampolines_.prepare(low, high));
+  JITSCOPE_TRY(trampolines_.prepare_near(anchor, tracker_.snapshot()));
   if (std::string remark = trampolines_.remark(); !remark.empty()) {
     notes_.push_back(std::move(remark));
   }
@@ -251,7 +248,7 @@ Result<bool> LiveExposer::step() {
   pollfd handle = {process_.pidfd(), POLLIN, 0};
   if (process_.pidfd() >= 0 && ::poll(&handle, 1, 0) > 0) return false;
   if (!tracker_.due()) return true;
-  trampolines_.set_patience({patience_between, options_.stop_asked, options_.on_wait});
+  trampolines_.set_patience(options_.waiting.while_placing(patience_between));
   if (!process_.check_same()) return false;
   auto change = tracker_.look();
   const Status status = change ? take(*change) : Status(fail(std::move(change.error())));
@@ -269,7 +266,7 @@ Result<size_t> LiveExposer::finish() {
     trampolines_.unlink_file();
     return 0;
   }
-  trampolines_.set_patience({patience_at_end, options_.leave_asked, options_.on_wait});
+  trampolines_.set_patience(options_.waiting.while_leaving(patience_at_end));
   auto restored = trampolines_.withdraw();
   if (restored) {
     trampolines_.unlink_file();

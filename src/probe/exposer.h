@@ -7,12 +7,12 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "probe/patience.h"
 #include "process/process.h"
 #include "runtimes/common/code_source.h"
 
@@ -21,10 +21,7 @@ namespace jitscope {
 struct ExposeOptions {
   std::vector<std::string> patterns;
   size_t max_methods = 100;
-  // As for a trace (tracer.h).
-  std::function<bool()> stop_asked;
-  std::function<bool()> leave_asked;
-  std::function<void(const Error& why)> on_wait;
+  Waiting waiting;
   // A second symbol a method, with the signature. A tool that is given a wildcard counts a call
   // once for each symbol that matches, so they are there only for those who ask.
   bool aliases = false;

@@ -67,7 +67,7 @@ ForeignSlot slot_of(const Process& process, const std::vector<KnownImage>& image
       return each.entry == body.entry && each.slot_offset == offset;
     });
     if (record == image.content.records.end() ||
-        !why_not(body, original_entry(process, *record), Backend::trampoline).empty()) {
+        !why_not(body, original_entry(process, *record), EntryUse::jump).empty()) {
       return {};
     }
     return {target, offset, image.build_id, image.file};

@@ -52,7 +52,7 @@ std::vector<MappedImage> find_idle_images(const Process& process, const std::vec
   std::erase_if(images, [&](const MappedImage& image) {
     return image.length < least || image.length > most ||
            !within_reach(image.address(), image.length, low, high) || !ours(image) ||
-           is_held(image) || !without_jumps(process, image);
+           is_in_use(image) || !without_jumps(process, image);
   });
   return images;
 }
@@ -61,7 +61,7 @@ StopCheck nobody_in(const Process& process, const MappedImage& image, bool& busy
   return [&](std::span<const StoppedThread> threads) -> Status {
     const CodeRange range{image.address(), image.address() + image.length};
     JITSCOPE_ASSIGN(const auto maps, process.maps());
-    busy = !unchanged(process, image) || is_held(image) || any_thread_at(threads, range) ||
+    busy = !unchanged(process, image) || is_in_use(image) || any_thread_at(threads, range) ||
            in_uprobe_page(maps, threads) || any_stack_points_into(process, threads, range);
     if (!busy) return {};
     return fail(ErrorKind::not_possible, "an earlier live image is still in use",

@@ -28,7 +28,7 @@ uint64_t protection(const Mapping& mapping) {
 bool still_there(const Process& process, const SiteRequest& request,
                  std::span<const std::byte> page, uint64_t page_address) {
   const uint64_t at = request.body.entry - page_address;
-  if (!why_not(request.body, page.subspan(at), Backend::inplace).empty()) return false;
+  if (!why_not(request.body, page.subspan(at), EntryUse::trap).empty()) return false;
   for (const Guard& guard : guards_of(request.body)) {
     Bytes seen(guard.expected.size());
     if (!process.memory().read(guard.address, seen) || seen != guard.expected) return false;
@@ -134,7 +134,7 @@ Result<std::vector<SiteOutcome>> InplacePages::place(std::span<const SiteRequest
     const CodeBody& body = requests[i].body;
     Bytes entry(16);
     if (body.entry == 0 || !process_.memory().read(body.entry, entry)) entry.clear();
-    outcomes[i].reason = why_not(body, entry, Backend::inplace);
+    outcomes[i].reason = why_not(body, entry, EntryUse::trap);
     if (!outcomes[i].reason.empty()) continue;
     const uint64_t page = body.entry & ~(page_bytes - 1);
     if (pages_.contains(page)) {

@@ -107,7 +107,7 @@ std::vector<Patch> jumps_in_place(const Process& process, uint64_t base, const P
   return jumps;
 }
 
-bool is_held(const MappedImage& mapped) {
+bool is_in_use(const MappedImage& mapped) {
   return mapped.file && image_is_held(mapped.file.get());
 }
 

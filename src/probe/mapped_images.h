@@ -35,6 +35,6 @@ std::vector<Patch> jumps_in_place(const Process& process, uint64_t base, const P
                                   size_t& not_ours);
 
 // A living jitscope works with it.
-[[nodiscard]] bool is_held(const MappedImage& mapped);
+[[nodiscard]] bool is_in_use(const MappedImage& mapped);
 
 }  // namespace jitscope

@@ -46,7 +46,7 @@ Error shared(const Process& process, pid_t other) {
 
 }  // namespace
 
-bool is_held(const Error& error) {
+bool held_by_tracer(const Error& error) {
   return error.kind == ErrorKind::not_permitted && error.system_errno == EBUSY;
 }
 
@@ -84,7 +84,7 @@ Status wait_until_alone(const Process& process, const Patience& patience) {
 
 bool Retries::wait(const Error& error) {
   if (patience_.hurry && patience_.hurry()) return false;
-  if (is_held(error)) return wait_for_tracer(error);
+  if (held_by_tracer(error)) return wait_for_tracer(error);
   if (error.system_errno != ETIMEDOUT || ++late_ > most_late) return false;
   // Each try may take a second: nobody shall wonder what is waited for.
   if (late_ == 2) tell(error);

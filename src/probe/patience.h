@@ -23,8 +23,23 @@ struct Patience {
   std::function<void(const Error& why)> on_wait;
 };
 
+// What a command that works on a target for a while is asked by those who wait for it. All may be
+// empty.
+struct Waiting {
+  std::function<bool()> stop_asked;               // ends waits while sites are placed
+  std::function<bool()> leave_asked;              // also those while they are taken away
+  std::function<void(const Error& why)> on_wait;  // another tracer is waited for
+
+  [[nodiscard]] Patience while_placing(std::chrono::milliseconds for_tracer) const {
+    return {for_tracer, stop_asked, on_wait};
+  }
+  [[nodiscard]] Patience while_leaving(std::chrono::milliseconds for_tracer) const {
+    return {for_tracer, leave_asked, on_wait};
+  }
+};
+
 // Another tracer holds the process (thread_stop.h).
-[[nodiscard]] bool is_held(const Error& error);
+[[nodiscard]] bool held_by_tracer(const Error& error);
 
 // The waiting between the tries of one surgery.
 class Retries {

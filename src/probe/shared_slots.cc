@@ -1,59 +1,46 @@
 #include "probe/shared_slots.h"
 
-#include <map>
 #include <utility>
 
 #include "base/clock.h"
 #include "probe/eligibility.h"
-#include "probe/foreign_slots.h"
 #include "probe/image_home.h"
 
 namespace jitscope {
 
-std::vector<TraceSite*> SharedSlots::share(BpfSession& session,
-                                           const std::vector<TraceSite*>& sites) {
+std::vector<SiteOutcome> SharedSlots::share(BpfSession& session,
+                                            std::span<const SiteRequest> requests) {
+  std::vector<SiteOutcome> outcomes(requests.size());
   std::vector<const CodeBody*> bodies;
-  for (const TraceSite* site : sites) bodies.push_back(&site->body);
+  for (const SiteRequest& request : requests) bodies.push_back(&request.body);
   std::vector<ForeignSlot> slots = find_foreign_slots(process_, bodies);
-  std::vector<TraceSite*> rest;
-  for (size_t i = 0; i < sites.size(); ++i) {
-    TraceSite& site = *sites[i];
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const SiteRequest& request = requests[i];
     if (slots[i].address == 0 ||
-        !session.add_uprobe(site.id, path_of_descriptor(slots[i].file->get()), slots[i].offset,
-                            state_check_of(site.body))) {
-      rest.push_back(&site);
+        !session.add_uprobe(request.id, path_of_descriptor(slots[i].file->get()), slots[i].offset,
+                            state_check_of(request.body))) {
       continue;
     }
-    site.backend = Backend::trampoline;
-    site.placed = site.active = true;
-    site.shared = std::move(slots[i]);
-    site.reason.clear();
-    site.since_ns = looked_at_ns_ = monotonic_ns();
-    ++shared_;
+    outcomes[i].placed = outcomes[i].borrowed = true;
+    outcomes[i].since_ns = looked_at_ns_ = monotonic_ns();
+    shared_[request.id] = {request.body.entry, std::move(slots[i])};
   }
-  return rest;
+  return outcomes;
 }
 
-std::vector<TraceSite*> SharedSlots::look(BpfSession& session, std::deque<TraceSite>& sites) {
-  std::vector<TraceSite*> gone;
+std::vector<LostSite> SharedSlots::look(BpfSession& session) {
+  std::vector<LostSite> gone;
+  if (shared_.empty()) return gone;
   const uint64_t now = monotonic_ns();
-  shared_ = 0;
   std::map<const UniqueFd*, bool> images;
-  for (TraceSite& site : sites) {
-    if (!site.active || !site.shared) continue;
-    const auto [image, first] = images.try_emplace(site.shared->file.get());
-    if (first) image->second = image_is_there(process_, *site.shared);
-    if (image->second && leads_to(process_, site.body.entry, *site.shared)) {
-      ++shared_;
-      continue;
-    }
-    session.remove(site.id);
-    site.active = false;
-    site.until_ns = looked_at_ns_;
-    site.shared->file.reset();
-    site.reason = "the other jitscope's jump went";
-    gone.push_back(&site);
+  for (const auto& [id, site] : shared_) {
+    const auto [image, first] = images.try_emplace(site.slot.file.get());
+    if (first) image->second = image_is_there(process_, site.slot);
+    if (image->second && leads_to(process_, site.entry, site.slot)) continue;
+    session.remove(id);
+    gone.push_back({id, looked_at_ns_, "the other jitscope's jump went"});
   }
+  for (const LostSite& site : gone) shared_.erase(site.id);
   looked_at_ns_ = now;
   return gone;
 }

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "ebpf/bpf_session.h"
+#include "probe/foreign_slots.h"
+#include "probe/site.h"
+#include "probe/site_placer.h"
 #include "probe/trace_site.h"
 #include "process/process.h"
 
@@ -15,16 +19,24 @@ class SharedSlots {
  public:
   explicit SharedSlots(const Process& process) : process_(process) {}
 
-  // Lets those of `sites` count in other jitscopes' slots whose entries lead into one. The rest.
-  std::vector<TraceSite*> share(BpfSession& session, const std::vector<TraceSite*>& sites);
-  // Any at the last look.
-  [[nodiscard]] bool any() const { return shared_ != 0; }
-  // Those whose entries do not lead there any more: no longer active, seen until the look before.
-  std::vector<TraceSite*> look(BpfSession& session, std::deque<TraceSite>& sites);
+  // Lets those of the sites count in other jitscopes' slots whose entries lead into one. One
+  // outcome a request; the rest is not placed, without a reason.
+  std::vector<SiteOutcome> share(BpfSession& session, std::span<const SiteRequest> requests);
+  [[nodiscard]] bool any() const { return !shared_.empty(); }
+  // Those whose entries do not lead there any more: removed from the session, seen until the look
+  // before.
+  std::vector<LostSite> look(BpfSession& session);
+  // The site was removed.
+  void forget(uint32_t id) { shared_.erase(id); }
 
  private:
+  struct Shared {
+    uint64_t entry = 0;
+    ForeignSlot slot;
+  };
+
   const Process& process_;
-  size_t shared_ = 0;
+  std::map<uint32_t, Shared> shared_;  // by site
   uint64_t looked_at_ns_ = 0;
 };
 

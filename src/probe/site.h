@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "code/code_body.h"
@@ -11,21 +10,7 @@
 
 namespace jitscope {
 
-enum class Backend : uint8_t { trampoline, breakpoint, inplace };
-
-constexpr std::string_view to_string(Backend backend) {
-  switch (backend) {
-    case Backend::trampoline:
-      return "trampoline";
-    case Backend::breakpoint:
-      return "breakpoint";
-    case Backend::inplace:
-      return "inplace";
-  }
-  return "?";
-}
-
-// What a backend needs to know to place one site.
+// What a placer needs to know to place one site.
 struct SiteRequest {
   uint32_t id = 0;
   CodeBody body;
@@ -37,6 +22,11 @@ struct SiteOutcome {
   // The body had changed or a thread was in the way: worth another try after the next look.
   bool retry = false;
   std::string reason;  // why not placed
+  // Placed in what another jitscope made, and may be lost when that one ends.
+  bool borrowed = false;
+  // Placed at an entry that leads into what another jitscope made.
+  bool over_foreign_jump = false;
+  uint64_t since_ns = 0;  // placed: fires from here on; 0: from the end of the placing on
 };
 
 // Where the probe instruction of a site lies, ready for a uprobe.

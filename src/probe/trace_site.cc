@@ -1,14 +1,31 @@
 #include "probe/trace_site.h"
 
+#include <fmt/format.h>
+
+#include <map>
 #include <utility>
+
+#include "base/plural.h"
 
 namespace jitscope {
 
-void add_site(MethodReport& report, const TraceSite& site, const SiteCounts& counts) {
+std::vector<std::string> refusals(const std::deque<TraceSite>& sites) {
+  std::map<std::string, size_t> reasons;
+  for (const TraceSite& site : sites) {
+    if (!site.placed && !site.reason.empty()) ++reasons[site.reason];
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, count] : reasons) {
+    lines.push_back(fmt::format("{} not probed: {}", plural(count, "body", "bodies"), reason));
+  }
+  return lines;
+}
+
+void add_site(MethodReport& report, const TraceSite& site, const HitCounts& counts) {
   SiteReport each;
   each.address = site.body.entry;
   each.tier = site.body.tier;
-  each.backend = site.backend;
+  if (site.backend != nullptr) each.backend = site.backend->name;
   each.placed = site.placed;
   each.reason = site.reason;
   each.since_ns = site.since_ns;

@@ -12,47 +12,48 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "ebpf/bpf_session.h"
+#include "probe/backend.h"
+#include "probe/hit.h"
 #include "probe/methods.h"
+#include "probe/patience.h"
 #include "probe/site.h"
+#include "process/process.h"
 #include "runtimes/common/code_source.h"
 
 namespace jitscope {
 
 struct TraceOptions {
   std::vector<std::string> patterns;
-  std::optional<Backend> backend;  // nullopt: auto
-  bool events = true;              // false: only count
+  const Backend* backend = nullptr;                           // null: auto
+  std::span<const Backend* const> backends = all_backends();  // what auto chooses from
+  bool events = true;                                         // false: only count
   bool stacks = false;
   size_t max_methods = 100;
-  // Both may be empty. The first ends waits for another tracer while sites are placed, the second
-  // also those while they are taken away.
-  std::function<bool()> stop_asked;
-  std::function<bool()> leave_asked;
-  // Another tracer is waited for.
-  std::function<void(const Error& why)> on_wait;
+  Waiting waiting;
 };
 
 // A site as the summary shows it.
 struct SiteReport {
   uint64_t address = 0;
   Tier tier = Tier::unknown;
-  Backend backend = Backend::trampoline;
+  std::string_view backend;
   bool placed = false;
   std::string reason;     // why not placed
   uint64_t since_ns = 0;  // CLOCK_MONOTONIC: watched from here on
   uint64_t until_ns = 0;  // 0: to the end
   // How long before since_ns it may have run already; 0: it was there when the trace began.
   uint64_t unseen_ns = 0;
-  SiteCounts counts;
+  HitCounts counts;
 };
 
 struct MethodReport {
@@ -86,7 +87,7 @@ struct TraceReport {
 struct TracedCall {
   size_t method = 0;
   const CodeBody* body = nullptr;
-  CallEvent event;
+  const Hit& hit;
 };
 
 // What start() found, for the first line of output.
@@ -94,8 +95,9 @@ struct TraceStart {
   size_t methods = 0;
   size_t bodies = 0;  // alive, entered by calls
   size_t sites = 0;   // placed
-  std::map<Backend, size_t> sites_by;
-  Backend backend = Backend::trampoline;
+  // In the order of preference, without those that have none.
+  std::vector<std::pair<std::string_view, size_t>> sites_by;
+  std::string_view backend;
   std::string backend_reason;      // why this backend, for auto
   std::vector<std::string> notes;  // unmatched patterns, refused sites, ...
   std::chrono::nanoseconds stopped{0};

@@ -19,7 +19,9 @@
 #include "probe/patience.h"
 #include "probe/site.h"
 #include "probe/target_image.h"
+#include "probe/trampoline_plan.h"
 #include "process/process.h"
+#include "runtimes/common/code_source.h"
 
 namespace jitscope {
 
@@ -39,6 +41,8 @@ class Trampolines {
 
   // Makes and maps the image near the code in [low, high), if there is none yet.
   Status prepare(uint64_t low, uint64_t high);
+  // The same near the code around `anchor`.
+  Status prepare_near(uint64_t anchor, const Snapshot& snapshot);
   [[nodiscard]] bool prepared() const { return target_.mapped(); }
 
   // One outcome a request, in order. `ready` may be empty (expose: other tools attach). Errors are
@@ -72,6 +76,12 @@ class Trampolines {
 
  private:
   Result<uint64_t> begin_batch(uint64_t bytes);
+  // The phases of place(), in this order, behind choose_jumps().
+  Status write_slots(std::vector<PlannedJump>& plan);
+  Status publish(const std::vector<PlannedJump>& plan, const SlotsReady& ready);
+  Status patch(const std::vector<PlannedJump>& plan);
+  void remember(const PlannedJump& planned);
+
   void account(const StopReport& stop);
   Status verify_in_target(uint64_t offset, std::span<const std::byte> code);
 

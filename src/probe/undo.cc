@@ -45,7 +45,7 @@ Result<UndoReport> undo_all(const Process& process, bool even_in_use) {
   std::vector<Patch> patches;
   for (const MappedImage& mapped : find_mapped_images(process, maps)) {
     ++report.images;
-    if (!even_in_use && is_held(mapped)) {
+    if (!even_in_use && is_in_use(mapped)) {
       ++report.in_use;
       continue;
     }

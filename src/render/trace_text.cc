@@ -148,7 +148,7 @@ void append_sites_text(std::string& out, const MethodReport& method) {
   for (const SiteReport& site : method.sites) {
     if (!site.placed) continue;
     fmt::format_to(std::back_inserter(out), "    {:#x}  {:<11} {:<10} {} calls, watched {}{}{}\n",
-                   site.address, to_string(site.tier), to_string(site.backend), site.counts.calls,
+                   site.address, to_string(site.tier), site.backend, site.counts.calls,
                    duration_text(std::chrono::nanoseconds(
                        (site.until_ns != 0 ? site.until_ns : now) - site.since_ns)),
                    until_text(site), unseen_text(site));
@@ -232,26 +232,26 @@ void append_call_json(std::string& out, const CallLine& line) {
 }
 
 std::string backends_text(const TraceStart& start) {
-  if (start.sites_by.empty()) return fmt::format(" by {}", to_string(start.backend));
+  if (start.sites_by.empty()) return fmt::format(" by {}", start.backend);
   if (start.sites_by.size() == 1) {
-    return fmt::format(" by {}", to_string(start.sites_by.begin()->first));
+    return fmt::format(" by {}", start.sites_by.front().first);
   }
   std::string out;
   for (const auto& [backend, sites] : start.sites_by) {
     fmt::format_to(std::back_inserter(out), "{}{} by {}", out.empty() ? ": " : ", ", sites,
-                   to_string(backend));
+                   backend);
   }
   return out;
 }
 
 std::string started_json(const TraceStart& start) {
   JsonObject sites_by("");
-  for (const auto& [backend, sites] : start.sites_by) sites_by.number(to_string(backend), sites);
+  for (const auto& [backend, sites] : start.sites_by) sites_by.number(backend, sites);
   JsonObject line("started");
   line.number("methods", start.methods)
       .number("bodies", start.bodies)
       .number("sites", start.sites)
-      .text("backend", to_string(start.backend))
+      .text("backend", start.backend)
       .raw("sites_by", sites_by.str())
       .raw("stopped_us", fmt::format("{:.1f}", microseconds(start.stopped)))
       .raw("notes", json_array(start.notes, json_string));
@@ -314,7 +314,7 @@ std::string summary_json(const TraceReport& report) {
                                    JsonObject each("");
                                    each.address("address", site->address)
                                        .text("tier", to_string(site->tier))
-                                       .text("backend", to_string(site->backend))
+                                       .text("backend", site->backend)
                                        .number("calls", site->counts.calls)
                                        .number("since_ns", site->since_ns)
                                        .number("until_ns", site->until_ns)

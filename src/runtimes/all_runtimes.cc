@@ -1,7 +1,7 @@
 #include "runtimes/all_runtimes.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "runtimes/dotnet/dotnet_runtime.h"
 #include "runtimes/erlang/erlang_runtime.h"
@@ -14,20 +14,31 @@
 namespace jitscope {
 namespace {
 
-constexpr std::array<const RuntimeRow*, 7> kRows = {
-    &kHotspotRuntime, &kV8Runtime,   &kDotnetRuntime, &kErlangRuntime,
-    &kPhpRuntime,     &kMonoRuntime, &kOtherRuntimes,
-};
+std::vector<const RuntimeRow*>& rows() {
+  static std::vector<const RuntimeRow*> all = {
+      &kOtherRuntimes, &kHotspotRuntime, &kV8Runtime,   &kDotnetRuntime,
+      &kErlangRuntime, &kPhpRuntime,     &kMonoRuntime,
+  };
+  return all;
+}
 
 }  // namespace
 
 std::span<const RuntimeRow* const> all_runtimes() {
-  return kRows;
+  return rows();
 }
 
 const RuntimeRow& row_of(Runtime runtime) {
-  const auto row = std::ranges::find(kRows, runtime, &RuntimeRow::runtime);
-  return row == kRows.end() ? *kRows.back() : **row;
+  const auto row = std::ranges::find(rows(), runtime, &RuntimeRow::runtime);
+  return row == rows().end() ? kOtherRuntimes : **row;
+}
+
+ExtraRuntime::ExtraRuntime(const RuntimeRow& row) {
+  rows().push_back(&row);
+}
+
+ExtraRuntime::~ExtraRuntime() {
+  rows().pop_back();
 }
 
 }  // namespace jitscope

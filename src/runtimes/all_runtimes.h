@@ -10,9 +10,18 @@
 
 namespace jitscope {
 
-// Runtime::unknown is the last one.
 [[nodiscard]] std::span<const RuntimeRow* const> all_runtimes();
+// The row of Runtime::unknown for what has none.
 [[nodiscard]] const RuntimeRow& row_of(Runtime runtime);
+
+// For tests: one row more, as long as this lives. `row` must outlive it. Not thread-safe.
+class ExtraRuntime {
+ public:
+  explicit ExtraRuntime(const RuntimeRow& row);
+  ~ExtraRuntime();
+  ExtraRuntime(const ExtraRuntime&) = delete;
+  ExtraRuntime& operator=(const ExtraRuntime&) = delete;
+};
 
 [[nodiscard]] inline MapName parse_map_name(Runtime runtime, std::string_view raw) {
   return parse_map_name(row_of(runtime), raw);

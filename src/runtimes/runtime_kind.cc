@@ -72,13 +72,14 @@ RuntimeVersion version_in(std::string_view path, const RuntimeProgram& program) 
 }  // namespace
 
 const std::vector<RuntimeKind::Entry>& RuntimeKind::entries() {
-  static const std::vector<Entry> all = [] {
-    std::vector<Entry> made{{&row_of(Runtime::unknown), &kUnknown}};
-    for (const RuntimeRow* row : all_runtimes()) {
-      for (const RuntimeProgram& program : row->programs) made.push_back({row, &program});
-    }
-    return made;
-  }();
+  static std::vector<Entry> all;
+  static size_t rows = 0;
+  if (rows == all_runtimes().size()) return all;
+  rows = all_runtimes().size();
+  all.assign(1, {&row_of(Runtime::unknown), &kUnknown});
+  for (const RuntimeRow* row : all_runtimes()) {
+    for (const RuntimeProgram& program : row->programs) all.push_back({row, &program});
+  }
   return all;
 }
 

@@ -4,17 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "probe_shared.h"
-
 namespace jitscope {
 namespace {
 
 using Kind = ArgumentValue::Kind;
 
-jitscope_call call_with(std::initializer_list<uint64_t> registers) {
-  jitscope_call call{};
+Hit call_with(std::initializer_list<uint64_t> registers) {
+  Hit call;
   for (auto& each : call.registers) each = 0xbad0bad0bad0bad0;
-  std::ranges::copy(registers, call.registers);
+  std::ranges::copy(registers, call.registers.begin());
   return call;
 }
 
@@ -114,13 +112,13 @@ TEST(HotspotArguments, NothingIsKnownWithoutParametersOrConvention) {
 std::vector<ArgumentValue> v8(uint64_t count, std::initializer_list<uint64_t> words) {
   CodeBody body;
   body.convention = CallConvention::v8_x86_64;
-  jitscope_call call{};
+  Hit call;
   for (auto& each : call.words) each = 0xbad0bad0bad0bad1;
   call.rax = count;
-  call.words_valid = 1;
+  call.words_valid = true;
   call.words[0] = 0x401000;  // return address
   call.words[1] = 0x5001;    // receiver
-  std::ranges::copy(words, call.words + 2);
+  std::ranges::copy(words, call.words.begin() + 2);
   return decode_arguments(body, call);
 }
 constexpr uint64_t smi(int32_t value) {
@@ -166,7 +164,7 @@ TEST(V8Arguments, WhatWasNotCopiedIsUnknownAndBounded) {
 TEST(V8Arguments, WithoutTheStackNothingIsGuessed) {
   CodeBody body;
   body.convention = CallConvention::v8_x86_64;
-  jitscope_call call{};
+  Hit call;
   call.rax = 3;
   EXPECT_TRUE(decode_arguments(body, call).empty());
 }

@@ -13,7 +13,7 @@ using test::code_body;
 using test::method_name;
 using testing::HasSubstr;
 
-constexpr std::array all_backends = {Backend::trampoline, Backend::breakpoint, Backend::inplace};
+constexpr std::array all_uses = {EntryUse::jump, EntryUse::none, EntryUse::trap};
 
 Bytes bytes_of(std::initializer_list<unsigned> values) {
   Bytes bytes;
@@ -29,19 +29,18 @@ CodeBody body_at(uint64_t address = 0x7f00'0000'1000) {
 }
 
 void expect_refused(const CodeBody& body, const Bytes& bytes, std::string_view reason,
-                    std::span<const Backend> backends = all_backends) {
-  for (const Backend backend : backends) {
-    EXPECT_THAT(why_not(body, bytes, backend), HasSubstr(std::string(reason)))
-        << to_string(backend);
+                    std::span<const EntryUse> uses = all_uses) {
+  for (const EntryUse use : uses) {
+    EXPECT_THAT(why_not(body, bytes, use), HasSubstr(std::string(reason))) << static_cast<int>(use);
   }
 }
 
 TEST(WhyNot, AnOrdinaryBodyIsFine) {
-  for (const Backend backend : all_backends) EXPECT_EQ(why_not(body_at(), bang, backend), "");
+  for (const EntryUse use : all_uses) EXPECT_EQ(why_not(body_at(), bang, use), "");
   CodeBody unknown = body_at();
   unknown.state = BodyState::unknown;
   unknown.tier = Tier::unknown;
-  for (const Backend backend : all_backends) EXPECT_EQ(why_not(unknown, bang, backend), "");
+  for (const EntryUse use : all_uses) EXPECT_EQ(why_not(unknown, bang, use), "");
 }
 
 TEST(WhyNot, WhatIsKnownOfTheBody) {
@@ -70,20 +69,20 @@ TEST(WhyNot, WhatTheBytesSay) {
   expect_refused(body_at(), {}, "cannot be read");
   expect_refused(body_at(), bytes_of({0x89, 0x84, 0x24, 0, 0, 0, 0}), "cannot be read");
   expect_refused(body_at(), bytes_of({0xe9, 1, 2, 3, 4, 5, 6, 7}), "its entry is a jump");
-  constexpr std::array changing = {Backend::trampoline, Backend::inplace};
+  constexpr std::array changing = {EntryUse::jump, EntryUse::trap};
   const Bytes int3 = bytes_of({0xcc, 0x84, 0x24, 0, 0, 0, 0, 0});
   expect_refused(body_at(), int3, "breakpoint of another tool", changing);
-  EXPECT_EQ(why_not(body_at(), int3, Backend::breakpoint), "");
+  EXPECT_EQ(why_not(body_at(), int3, EntryUse::none), "");
 }
 
 TEST(WhyNot, AnEntryThatCrossesAPageIsNotChanged) {
   for (const uint64_t offset : {uint64_t{4089}, uint64_t{4092}, uint64_t{4095}}) {
     const CodeBody body = body_at(0x7f00'0000'0000 + offset);
-    constexpr std::array changing = {Backend::trampoline, Backend::inplace};
+    constexpr std::array changing = {EntryUse::jump, EntryUse::trap};
     expect_refused(body, bang, "crosses a page", changing);
-    EXPECT_EQ(why_not(body, bang, Backend::breakpoint), "");
+    EXPECT_EQ(why_not(body, bang, EntryUse::none), "");
   }
-  EXPECT_EQ(why_not(body_at(0x7f00'0000'0000 + 4088), bang, Backend::trampoline), "");
+  EXPECT_EQ(why_not(body_at(0x7f00'0000'0000 + 4088), bang, EntryUse::jump), "");
 }
 
 TEST(WhyNot, HotspotEntriesAreOnlyPatchedWhereTheJvmCould) {
@@ -91,7 +90,7 @@ TEST(WhyNot, HotspotEntriesAreOnlyPatchedWhereTheJvmCould) {
        {bang, bytes_of({0x48, 0x81, 0xec, 0x10, 0, 0, 0, 0x90}),
         bytes_of({0x49, 0xba, 1, 2, 3, 4, 5, 6}),
         bytes_of({0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x6c, 0x24, 0x10})}) {  // sub imm8; mov rbp
-    EXPECT_EQ(why_not(body_at(), fine, Backend::trampoline), "");
+    EXPECT_EQ(why_not(body_at(), fine, EntryUse::jump), "");
   }
   for (const Bytes& other :
        {bytes_of({0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0x90}),  // push rbp
@@ -99,11 +98,11 @@ TEST(WhyNot, HotspotEntriesAreOnlyPatchedWhereTheJvmCould) {
         bytes_of({0x48, 0x8b, 0x06, 0x90, 0x90, 0x90, 0x90, 0x90}),  // Object.hashCode
         bytes_of({0xe8, 1, 2, 3, 4, 0x90, 0x90, 0x90}),              // OSR
         bytes_of({0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90})}) {
-    EXPECT_THAT(why_not(body_at(), other, Backend::trampoline), HasSubstr("patched over"));
-    EXPECT_EQ(why_not(body_at(), other, Backend::breakpoint), "");
+    EXPECT_THAT(why_not(body_at(), other, EntryUse::jump), HasSubstr("patched over"));
+    EXPECT_EQ(why_not(body_at(), other, EntryUse::none), "");
     CodeBody v8 = body_at();
     v8.convention = CallConvention::v8_x86_64;
-    EXPECT_EQ(why_not(v8, other, Backend::trampoline), "");
+    EXPECT_EQ(why_not(v8, other, EntryUse::jump), "");
   }
 }
 

@@ -73,8 +73,8 @@ TEST(Patience, ThreadsThatAreLateAreToldOnce) {
 TEST(Patience, OtherErrorsAreFinal) {
   EXPECT_EQ(tries({}, refused, UINT32_MAX), 1U);
   EXPECT_EQ(tries({}, with(ErrorKind::target_gone, ESRCH), UINT32_MAX), 1U);
-  EXPECT_FALSE(is_held(refused));
-  EXPECT_TRUE(is_held(held));
+  EXPECT_FALSE(held_by_tracer(refused));
+  EXPECT_TRUE(held_by_tracer(held));
 }
 
 }  // namespace

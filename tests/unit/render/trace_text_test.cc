@@ -160,10 +160,11 @@ TEST(CallJson, StackFramesNamedAndUnnamed) {
 
 TEST(Start, SaysHowManyBodiesAreProbedByWhat) {
   TraceStart start;
+  start.backend = "trampoline";
   EXPECT_EQ(backends_text(start), " by trampoline");
-  start.sites_by = {{Backend::breakpoint, 1}};
+  start.sites_by = {{"breakpoint", 1}};
   EXPECT_EQ(backends_text(start), " by breakpoint");
-  start.sites_by = {{Backend::trampoline, 2}, {Backend::breakpoint, 1}};
+  start.sites_by = {{"trampoline", 2}, {"breakpoint", 1}};
   EXPECT_EQ(backends_text(start), ": 2 by trampoline, 1 by breakpoint");
   EXPECT_EQ(Json::parse(started_json(start))["sites_by"],
             (Json{{"trampoline", 2}, {"breakpoint", 1}}));
@@ -176,6 +177,7 @@ TEST(Summary, SaysHowLongNewBodiesMayHaveRunUnseen) {
   method.bodies_alive = method.bodies_probed = 2;
   method.unseen_ns = 31'000'000;
   SiteReport site;
+  site.backend = "trampoline";
   site.placed = true;
   site.since_ns = site.until_ns = 1;
   method.sites = {site, site};
@@ -208,6 +210,7 @@ TraceReport report() {
   method.bodies_probed = 1;
   method.not_seen = {"interpreted calls"};
   SiteReport placed;
+  placed.backend = "trampoline";
   placed.address = 0x1000;
   placed.tier = Tier::c2;
   placed.placed = true;
@@ -287,8 +290,8 @@ TEST(StartedJson, HasItsKeys) {
   start.methods = 2;
   start.bodies = 5;
   start.sites = 4;
-  start.backend = Backend::breakpoint;
-  start.sites_by = {{Backend::breakpoint, 4}};
+  start.backend = "breakpoint";
+  start.sites_by = {{"breakpoint", 4}};
   start.notes = {"with \"quotes\"\n"};
   start.stopped = std::chrono::nanoseconds(1234);
   const std::string out = started_json(start);

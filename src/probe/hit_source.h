@@ -1,0 +1,31 @@
+// HitSource: where the hits of sites come from. Several backends may share one.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "base/result.h"
+#include "probe/hit.h"
+
+namespace jitscope {
+
+// What a trace wants to have.
+struct HitOptions {
+  bool events = true;   // each hit, not only how many
+  bool stacks = false;  // with the top of the stack
+};
+
+class HitSource {
+ public:
+  virtual ~HitSource() = default;
+
+  // Hands waiting hits to `on_hit`, waiting at most `wait` for the first. How many were handed.
+  virtual Result<size_t> poll(std::chrono::milliseconds wait,
+                              const std::function<void(const Hit&)>& on_hit) = 0;
+  // Exact, also of what was not delivered yet, and still there when the site is not.
+  [[nodiscard]] virtual HitCounts counts(uint32_t site) const = 0;
+};
+
+}  // namespace jitscope
