@@ -33,12 +33,16 @@ UniqueFd open_in_root(const std::string& root, const std::string& path, int flag
   if (root.empty() || root == "/") return UniqueFd(::open(path.c_str(), flags | O_CLOEXEC));
   const UniqueFd directory(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return {};
+  return open_resolved(directory.get(), path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+UniqueFd open_resolved(int directory, const std::string& path, int flags, uint64_t resolve) {
   open_how how{};
   how.flags = static_cast<uint64_t>(static_cast<unsigned>(flags | O_CLOEXEC));
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  how.resolve = resolve;
   // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether it leads out.
   for (int tries = 0;; ++tries) {
-    const long fd = ::syscall(SYS_openat2, directory.get(), path.c_str(), &how, sizeof how);
+    const long fd = ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how);
     if (fd >= 0 || errno != EAGAIN || tries == 16) return UniqueFd(static_cast<int>(fd));
   }
 }

@@ -28,6 +28,11 @@ struct OpenedFile {
 // `path` inside the directory `root`; "" or "/" = this process's own root. errno on failure.
 [[nodiscard]] UniqueFd open_in_root(const std::string& root, const std::string& path, int flags);
 
+// The same from an open directory (or AT_FDCWD), by the kernel's own rules (RESOLVE_ of
+// linux/openat2.h).
+[[nodiscard]] UniqueFd open_resolved(int directory, const std::string& path, int flags,
+                                     uint64_t resolve);
+
 // `path` inside `root`: symbolic links are followed, but stay inside the root.
 Result<OpenedFile> open_regular_file(const std::string& path, const std::string& root = {});
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/same_file.h"
 #include "capture/look_pacer.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -99,7 +100,7 @@ bool is_own_map(const CodeSource& source, const std::string& output) {
   struct stat read = {};
   struct stat written = {};
   return ::stat(source.map_file().c_str(), &read) == 0 && ::stat(output.c_str(), &written) == 0 &&
-         read.st_dev == written.st_dev && read.st_ino == written.st_ino;
+         same_file(read, written);
 }
 
 void report_map(const LiveMap& map, const std::string& output, const std::string& source) {

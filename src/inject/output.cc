@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/same_file.h"
 #include "base/write_all.h"
 
 namespace jitscope {
@@ -44,7 +45,7 @@ Status check(const OutputPlace& place, const std::string& input, bool force) {
   struct stat in = {};
   const bool known =
       input == "-" ? ::fstat(STDIN_FILENO, &in) == 0 : ::stat(input.c_str(), &in) == 0;
-  if (known && in.st_dev == there.st_dev && in.st_ino == there.st_ino) {
+  if (known && same_file(in, there)) {
     return fail(ErrorKind::usage, "the output must be another file than the input", place.path);
   }
   if (!force && S_ISREG(there.st_mode)) {

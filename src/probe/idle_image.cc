@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/same_file.h"
 #include "surgery/stack_scan.h"
 
 namespace jitscope {
@@ -29,8 +30,7 @@ bool unchanged(const Process& process, const MappedImage& image) {
   struct stat now = {};
   struct stat then = {};
   return ::stat(image.first.map_files_path(process.pid()).c_str(), &now) == 0 &&
-         ::fstat(image.file.get(), &then) == 0 && now.st_dev == then.st_dev &&
-         now.st_ino == then.st_ino;
+         ::fstat(image.file.get(), &then) == 0 && same_file(now, then);
 }
 
 // Where the kernel runs instructions that a uprobe sits on; a thread in there goes back to a place

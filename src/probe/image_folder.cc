@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,8 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "base/open_file.h"
+#include "base/same_file.h"
 #include "process/tasks.h"
 
 namespace jitscope {
@@ -25,13 +26,6 @@ namespace {
 
 constexpr int path_flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 constexpr std::array usual = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
-
-UniqueFd open_beneath(int root, const std::string& path, uint64_t resolve) {
-  open_how how = {};
-  how.flags = path_flags;
-  how.resolve = resolve;
-  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how))));
-}
 
 std::string working_directory(const Process& process) {
   std::array<char, 4096> buffer = {};
@@ -59,7 +53,7 @@ std::optional<uint64_t> take_number(std::string_view& line) {
 }
 
 // Root of the target's user namespace, as it is numbered here.
-uid_t root_of(const Process& process) {
+uid_t root_user_of(const Process& process) {
   const auto text = read_text_file(task_path(process.pid(), "uid_map"), 1U << 16U);
   if (!text) return 0;
   ByteCursor cursor(*text);
@@ -83,13 +77,9 @@ std::string stranger(const struct stat& info, const std::vector<uid_t>& trusted)
   return {};
 }
 
-bool same(const struct stat& one, const struct stat& other) {
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 // The directory and all above it, up to the root that the target sees.
 std::string distrust(const Process& process, const UniqueFd& directory) {
-  const std::vector<uid_t> trusted = {0, ::geteuid(), process.status().uid, root_of(process)};
+  const std::vector<uid_t> trusted = {0, ::geteuid(), process.status().uid, root_user_of(process)};
   const UniqueFd root(::open(process.path_in_root("/").c_str(), path_flags));
   struct stat top = {};
   struct stat here = {};
@@ -99,11 +89,11 @@ std::string distrust(const Process& process, const UniqueFd& directory) {
   std::string why = stranger(here, trusted);
   constexpr int most_levels = 128;
   UniqueFd at;
-  for (int level = 0; why.empty() && !same(here, top); ++level) {
+  for (int level = 0; why.empty() && !same_file(here, top); ++level) {
     const struct stat below = here;
     UniqueFd up(::openat(at ? at.get() : directory.get(), "..", path_flags));
     if (!up || ::fstat(up.get(), &here) != 0) return std::strerror(errno);
-    if (same(here, below)) break;
+    if (same_file(here, below)) break;
     if (level == most_levels) return "too deep";
     if (std::string reason = stranger(here, trusted); !reason.empty()) {
       why = fmt::format("a directory above it: {}", reason);
@@ -145,11 +135,11 @@ std::string seen_from_here(const Process& process, const std::string& directory)
 UniqueFd open_folder(const Process& process, const std::string& directory) {
   if (!process.other_mount_namespace()) {
     const bool known = std::ranges::find(usual, directory) != usual.end();
-    return open_beneath(AT_FDCWD, directory, known ? 0 : RESOLVE_NO_SYMLINKS);
+    return open_resolved(AT_FDCWD, directory, path_flags, known ? 0 : RESOLVE_NO_SYMLINKS);
   }
   const UniqueFd root(::open(process.path_in_root("/").c_str(), path_flags));
   if (!root) return {};
-  return open_beneath(root.get(), directory, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+  return open_resolved(root.get(), directory, path_flags, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
 }
 
 std::string folder_objection(const Process& process, const UniqueFd& directory, uint64_t bytes,

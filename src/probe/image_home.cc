@@ -38,8 +38,7 @@ std::string name_start(const Process& process) {
 std::string secure(ImageHome& home) {
   struct stat info = {};
   if (::fstat(home.fd.get(), &info) != 0) return std::strerror(errno);
-  home.device = info.st_dev;
-  home.inode = info.st_ino;
+  home.file = identity_of(info);
   if (info.st_uid != ::geteuid()) {
     return fmt::format("its file system gives our files to user {}", info.st_uid);
   }
@@ -136,7 +135,7 @@ void remove_image_file(const ImageHome& home) {
       ::fstatat(home.folder.get(), home.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return;
   }
-  if (info.st_dev == home.device && info.st_ino == home.inode) {
+  if (identity_of(info) == home.file) {
     ::unlinkat(home.folder.get(), home.name.c_str(), 0);
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/same_file.h"
 #include "base/unique_fd.h"
 #include "process/process.h"
 
@@ -16,8 +17,7 @@ struct ImageHome {
   UniqueFd fd;       // read-write; holds the lock of image_lock.h
   UniqueFd folder;   // the directory that it lies in
   std::string name;  // there
-  dev_t device = 0;  // of the file
-  ino_t inode = 0;
+  DeviceAndInode file;
   std::string path_in_target;            // "" for a memfd
   std::string path_here;                 // as this process and other tools here open it
   std::vector<std::string> passed_over;  // directories that would not do, with the reason

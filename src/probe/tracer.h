@@ -34,7 +34,7 @@ namespace jitscope {
 
 struct TraceOptions {
   std::vector<std::string> patterns;
-  const Backend* backend = nullptr;                           // null: auto
+  const Backend* backend = nullptr;                           // one of `backends`; null: auto
   std::span<const Backend* const> backends = all_backends();  // what auto chooses from
   bool events = true;                                         // false: only count
   bool stacks = false;

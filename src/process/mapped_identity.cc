@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/mapped_file.h"
+#include "base/same_file.h"
 #include "base/unique_fd.h"
 #include "process/tasks.h"
 
@@ -39,7 +40,7 @@ Status check_descriptor(const Process& process, int number, int own) {
     return fail(system_error("cannot look at the file that the target opened", path));
   }
   if (::fstat(own, &meant) != 0) return fail(system_error("cannot look at a file of our own"));
-  if (seen.st_dev == meant.st_dev && seen.st_ino == meant.st_ino) return {};
+  if (same_file(seen, meant)) return {};
   return fail(ErrorKind::not_possible, "the target opened another file than ours", path,
               "somebody exchanged the file; nothing was mapped");
 }

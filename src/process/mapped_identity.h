@@ -22,6 +22,9 @@ struct MappedIdentity {
 };
 
 [[nodiscard]] MappedIdentity identity_of(const Mapping& mapping);
+[[nodiscard]] inline bool same_file(const Mapping& one, const Mapping& other) {
+  return identity_of(one) == identity_of(other);
+}
 // Of a file by a descriptor that may read.
 Result<MappedIdentity> identity_of_file(int fd);
 

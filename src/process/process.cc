@@ -17,6 +17,7 @@
 #include "base/byte_cursor.h"
 #include "base/clock.h"
 #include "base/mapped_file.h"
+#include "base/same_file.h"
 #include "process/tasks.h"
 
 namespace jitscope {
@@ -226,7 +227,7 @@ bool Process::other_mount_namespace() const {
     struct stat a{};
     struct stat b{};
     if (::stat(theirs.c_str(), &a) != 0 || ::stat(ours, &b) != 0) return false;
-    return a.st_dev != b.st_dev || a.st_ino != b.st_ino;
+    return !same_file(a, b);
   };
   return differs(task_path(pid_, "ns/mnt"), "/proc/self/ns/mnt") ||
          differs(task_path(pid_, "root"), "/");

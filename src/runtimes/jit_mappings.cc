@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/open_file.h"
+#include "process/mapped_identity.h"
 #include "runtimes/detect.h"
 
 namespace jitscope {
@@ -18,10 +19,6 @@ namespace {
 
 constexpr std::array<std::byte, 4> kElfMagic = {std::byte{0x7f}, std::byte{'E'}, std::byte{'L'},
                                                 std::byte{'F'}};
-
-bool same_file(const Mapping& a, const Mapping& b) {
-  return a.inode == b.inode && a.dev_major == b.dev_major && a.dev_minor == b.dev_minor;
-}
 
 std::optional<bool> file_is_elf(const std::string& path, const std::string& root = {}) {
   const auto file = open_regular_file(path, root);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/byte_cursor.h"
+#include "process/mapped_identity.h"
 #include "surgery/stub.h"
 
 namespace jitscope {
@@ -37,8 +38,7 @@ bool is_libc(std::string_view name) {
 // The mapping of the file's beginning has the ELF magic.
 bool is_elf(const Process& process, const std::vector<Mapping>& maps, const Mapping& code) {
   for (const Mapping& mapping : maps) {
-    if (mapping.inode != code.inode || mapping.dev_major != code.dev_major ||
-        mapping.dev_minor != code.dev_minor || mapping.offset != 0 || !mapping.readable) {
+    if (!same_file(mapping, code) || mapping.offset != 0 || !mapping.readable) {
       continue;
     }
     std::array<std::byte, 4> magic{};

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "process/mapped_identity.h"
 #include "process/process.h"
 #include "symbolize/elf_file.h"
 
@@ -28,10 +29,6 @@ uint64_t page_floor(uint64_t value) {
 bool is_anonymous_code(const Mapping& mapping) {
   return mapping.executable && mapping.readable && mapping.inode == 0 &&
          (mapping.path.empty() || mapping.path.starts_with("[anon"));
-}
-
-bool same_file(const Mapping& a, const Mapping& b) {
-  return a.inode == b.inode && a.dev_major == b.dev_major && a.dev_minor == b.dev_minor;
 }
 
 // Code of a file at an address: where it would be mapped from.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
+#include "base/same_file.h"
 #include "base/work_limit.h"
 
 namespace jitscope {
@@ -69,8 +70,7 @@ std::string place_of(std::span<const std::byte> id) {
 }
 
 bool is_same_file(const ElfFile& a, const ElfFile& b) {
-  return a.fd() >= 0 && a.status().st_dev == b.status().st_dev &&
-         a.status().st_ino == b.status().st_ino;
+  return a.fd() >= 0 && same_file(a.status(), b.status());
 }
 
 struct Place {

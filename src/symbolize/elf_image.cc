@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/same_file.h"
 #include "base/work_limit.h"
 #include "symbolize/debug_files.h"
 #include "symbolize/dwarf_frames.h"
@@ -121,8 +122,7 @@ DwarfFrames* ElfImage::State::debug_information() {
   } else {
     auto opened = ElfFile::open(path, root);
     // The file may have been replaced since.
-    if (opened && (*opened)->status().st_dev == status.st_dev &&
-        (*opened)->status().st_ino == status.st_ino &&
+    if (opened && same_file((*opened)->status(), status) &&
         same_build_id((*opened)->build_id(), build_id)) {
       file = std::move(*opened);
     }

@@ -142,12 +142,11 @@ Result<bool> PerfMapFollower::rewritten(uint64_t size) {
 Result<PerfMapFollower::Growth> PerfMapFollower::read(UniqueFd fd) {
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return fail(system_error("fstat of the perf map"));
-  const bool other = !fd_ || info.st_dev != device_ || info.st_ino != inode_;
+  const bool other = !fd_ || identity_of(info) != file_;
   const bool replaced = other && fd_.valid();
   if (other) {
     fd_ = std::move(fd);
-    device_ = info.st_dev;
-    inode_ = info.st_ino;
+    file_ = identity_of(info);
     offset_ = 0;
     parser_.reset();
   }

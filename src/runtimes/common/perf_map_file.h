@@ -17,6 +17,7 @@
 
 #include "base/diagnostics.h"
 #include "base/result.h"
+#include "base/same_file.h"
 #include "base/unique_fd.h"
 #include "formats/perfmap/perf_map.h"
 #include "process/process.h"
@@ -79,8 +80,7 @@ class PerfMapFollower {
   Diagnostics* diagnostics_;
   PerfMapParser parser_;
   UniqueFd fd_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  DeviceAndInode file_;
   uint64_t offset_ = 0;
   uint64_t unread_ = 0;
   std::string head_;  // the first bytes of the file, and the last ones before offset_: they tell a

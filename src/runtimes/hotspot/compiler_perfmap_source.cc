@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/open_file.h"
+#include "base/same_file.h"
 #include "base/work_limit.h"
 #include "runtimes/common/perf_map_bodies.h"
 #include "runtimes/common/perf_map_file.h"
@@ -105,8 +106,7 @@ class CompilerPerfmapSource : public CodeSource {
     struct stat ours{};
     struct stat named{};
     if (::fstat(map, &ours) == 0 &&
-        ::fstatat(tmp, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        ours.st_dev == named.st_dev && ours.st_ino == named.st_ino) {
+        ::fstatat(tmp, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && same_file(ours, named)) {
       ::unlinkat(tmp, name_.c_str(), 0);
     }
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/open_file.h"
+#include "base/same_file.h"
 #include "base/work_limit.h"
 #include "runtimes/hotspot/hotspot_reader.h"
 #include "runtimes/hotspot/libjvm_file.h"
@@ -72,8 +73,7 @@ auto with_libjvm(const Process& process, const std::string& path, uint64_t base,
 // absolute path in the target's root does).
 std::string name_for_others(const LibjvmFile& file) {
   struct stat found{};
-  const bool same = ::stat(file.path.c_str(), &found) == 0 && found.st_dev == file.status.st_dev &&
-                    found.st_ino == file.status.st_ino;
+  const bool same = ::stat(file.path.c_str(), &found) == 0 && same_file(found, file.status);
   return same ? file.path : std::string();
 }
 
