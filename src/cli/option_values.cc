@@ -23,11 +23,13 @@ constexpr auto entries = std::to_array<Entry>({
     {"--duration", {"SECONDS", other}},
     {"--dwarf", {"VERSION", other}},
     {"--event", {"NAME", event}},
+    {"--every", {"COUNT", other}},
     {"--freq", {"HZ", other}},
     {"--images", {"DIR", folder}},
     {"--inlined-by", {"PATTERN", method}},
     {"--input", {"FILE", file}},
     {"--jitdump", {"FILE", file}},
+    {"--limit", {"COUNT", other}},
     {"--map", {"FILE", file}},
     {"--max", {"COUNT", other}},
     {"--max-events", {"COUNT", other}},
@@ -42,6 +44,7 @@ constexpr auto entries = std::to_array<Entry>({
     {"COMMAND", {"", command}},
     {"IMAGE", {"", file}},
     {"PATTERN", {"", method}},
+    {"PID", {"", pid}},
     {"folded", {"", file}},
 });
 

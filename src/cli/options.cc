@@ -47,6 +47,10 @@ Check IsMember(std::initializer_list<int> choices) {
   return one_of(std::move(texts));
 }
 
+Check IsMember(std::vector<std::string> choices) {
+  return one_of(std::move(choices));
+}
+
 Option* Option::required() {
   about_.required = true;
   real_->required();

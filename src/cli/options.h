@@ -31,6 +31,7 @@ struct Check {
 [[nodiscard]] Check Range(double low, double high);
 [[nodiscard]] Check IsMember(std::initializer_list<const char*> choices);
 [[nodiscard]] Check IsMember(std::initializer_list<int> choices);
+[[nodiscard]] Check IsMember(std::vector<std::string> choices);
 
 class Option {
  public:
