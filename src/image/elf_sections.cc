@@ -1,5 +1,7 @@
 #include "image/elf_sections.h"
 
+#include "arch/machine.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -37,7 +39,7 @@ void ElfTables::write_start(ByteWriter& out, uint64_t section_headers,
   elf.e_ident[EI_VERSION] = EV_CURRENT;
   elf.e_ident[EI_OSABI] = ELFOSABI_NONE;
   elf.e_type = type_;
-  elf.e_machine = EM_X86_64;
+  elf.e_machine = machine::elf_machine;
   elf.e_version = EV_CURRENT;
   elf.e_phoff = sizeof(Elf64_Ehdr);
   elf.e_shoff = section_headers;

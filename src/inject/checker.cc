@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "arch/machine.h"
 #include "formats/perfdata/callchain.h"
 
 namespace jitscope {
@@ -12,7 +13,6 @@ using perfdata::call_address;
 using perfdata::CpuMode;
 
 constexpr uint64_t kKernelHalf = uint64_t{1} << 63U;
-constexpr unsigned kInstructionPointer = 8;  // PERF_REG_X86_IP
 
 }  // namespace
 
@@ -246,8 +246,9 @@ Status SampleChecker::check_stack_words(InjectSample& at) {
     status = check_location(at, id);
     settle(at, id, call_address(address, caller));
   };
-  if ((sample.user_regs_mask >> kInstructionPointer & 1U) != 0) {
-    const uint64_t below = sample.user_regs_mask & ((uint64_t{1} << kInstructionPointer) - 1);
+  if ((sample.user_regs_mask >> machine::perf_instruction_pointer & 1U) != 0) {
+    const uint64_t below =
+        sample.user_regs_mask & ((uint64_t{1} << machine::perf_instruction_pointer) - 1);
     const auto index = static_cast<size_t>(std::popcount(below));
     if (index < sample.user_regs.size()) check_word(sample.user_regs[index], false);
   }

@@ -1,5 +1,7 @@
 #include "inject/images.h"
 
+#include "arch/machine.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -53,7 +55,7 @@ Status NeededImages::create(std::vector<InjectImageFile>& files, const CodeImage
     const PlannedImage& planned = plan_.images()[i];
     if (planned.anchor_place == 0) continue;
     // Where the first code of the image lies in memory is what unwinders reckon with.
-    const std::vector<std::byte> code(InjectPlan::kAnchorSize, std::byte{0xcc});
+    const std::vector<std::byte> code(InjectPlan::kAnchorSize, machine::trap_byte);
     ImageBody anchor;
     anchor.address = planned.base + planned.anchor_place;
     anchor.size = code.size();

@@ -9,6 +9,8 @@
 //   whole table again: add symbols in batches.
 #include "live_image/live_image.h"
 
+#include "arch/machine.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -140,7 +142,7 @@ Result<uint64_t> LiveImage::begin_batch(uint64_t bytes) {
   }
   // Whole pages of int3: nothing between the slots can run by accident, and no page that the target
   // touches is a hole.
-  const std::vector<std::byte> filler(page_up(bytes), std::byte{0xcc});
+  const std::vector<std::byte> filler(page_up(bytes), machine::trap_byte);
   JITSCOPE_TRY(allocate(fd(), begin, filler.size()));
   JITSCOPE_TRY(write_image_at(fd(), begin, filler));
   next_text_ = begin + bytes;

@@ -2,6 +2,8 @@
 // calls; live_image.cc writes what is built here.
 #include "live_image/live_image_layout.h"
 
+#include "arch/machine.h"
+
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -71,7 +73,7 @@ std::vector<std::byte> first_page(const ImageIdentity& identity, const Geometry&
   elf.e_ident[EI_DATA] = ELFDATA2LSB;
   elf.e_ident[EI_VERSION] = EV_CURRENT;
   elf.e_type = ET_DYN;
-  elf.e_machine = EM_X86_64;
+  elf.e_machine = machine::elf_machine;
   elf.e_version = EV_CURRENT;
   elf.e_phoff = program_headers_offset;
   elf.e_shoff = section_headers;

@@ -21,11 +21,12 @@
 #include <span>
 #include <vector>
 
+#include "arch/machine.h"
 #include "base/result.h"
 
 namespace jitscope {
 
-inline constexpr uint32_t jump_length = 5;  // e9 rel32
+using machine::jump_length;
 
 struct Relocated {
   std::vector<std::byte> code;  // the moved instructions, without the jump back

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "arch/machine.h"
 #include "probe/backend.h"
 #include "probe/code_range.h"
 #include "probe/eligibility.h"
@@ -20,7 +21,7 @@ constexpr size_t breakpoint_registers = 4;
 
 // Nothing else is in the way than the jump of another jitscope.
 bool has_foreign_jump(const Process& process, const CodeBody& body, const Bytes& entry) {
-  if (entry.empty() || entry.front() != std::byte{0xe9}) return false;
+  if (!machine::begins_with_jump(entry)) return false;
   Bytes other = entry;
   other.front() = std::byte{0x90};
   return why_not(body, other, EntryUse::none).empty() && leads_into_live_image(process, body.entry);

@@ -4,31 +4,9 @@
 
 #include <cstring>
 
+#include "arch/machine.h"
+
 namespace jitscope {
-namespace {
-
-bool starts_with(std::span<const std::byte> bytes, std::initializer_list<unsigned> pattern) {
-  if (bytes.size() < pattern.size()) return false;
-  size_t at = 0;
-  for (const unsigned value : pattern) {
-    if (bytes[at++] != static_cast<std::byte>(value)) return false;
-  }
-  return true;
-}
-
-bool patchable_hotspot_entry(std::span<const std::byte> bytes) {
-  return starts_with(bytes, {0x89, 0x84, 0x24}) ||  // mov %eax,-disp32(%rsp): stack bang
-         starts_with(bytes, {0x48, 0x81, 0xec}) ||  // sub $imm32,%rsp
-         starts_with(bytes, {0x49, 0xba}) ||        // mov $imm64,%r10: class initialisation barrier
-         // JVMs that never patch entries (JDK 26 on) take the short form: sub $imm8,%rsp, and
-         // behind it mov %rbp,disp8(%rsp). Both are moved, which surgery does only while no thread
-         // stands between them.
-         (starts_with(bytes, {0x48, 0x83, 0xec}) &&
-          starts_with(bytes.subspan(4), {0x48, 0x89, 0x6c, 0x24}));
-}
-
-}  // namespace
-
 std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes, EntryUse use) {
   if (!body.not_probeable.empty()) return body.not_probeable;
   if (body.osr) return "OSR body: calls do not enter it";
@@ -37,15 +15,16 @@ std::string why_not(const CodeBody& body, std::span<const std::byte> entry_bytes
   if (body.state == BodyState::not_entrant || body.state == BodyState::dead) return "not entrant";
   if (body.entry == 0) return "its entry is not known";
   if (entry_bytes.size() < 8) return "its entry cannot be read";
-  if (starts_with(entry_bytes, {0xe9})) {
+  if (machine::begins_with_jump(entry_bytes)) {
     return "its entry is a jump: just replaced by the runtime, or probed by another jitscope "
            "(`jitscope expose --undo` takes back what a dead one left)";
   }
   if (use == EntryUse::none) return {};
   if ((body.entry & 4095U) > 4096 - 8) return "its entry crosses a page";
-  if (starts_with(entry_bytes, {0xcc})) return "its entry carries a breakpoint of another tool";
+  if (machine::begins_with_trap(entry_bytes))
+    return "its entry carries a breakpoint of another tool";
   if (use == EntryUse::jump && body.convention == CallConvention::hotspot_x86_64 &&
-      !patchable_hotspot_entry(entry_bytes)) {
+      !machine::is_patchable_hotspot_entry(entry_bytes)) {
     return fmt::format(
         "its first instruction ({:02x} {:02x} {:02x} ...) is not one that may be "
         "patched over",

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/byte_cursor.h"
+#include "arch/machine.h"
 #include "live_image/live_image.h"
 #include "live_image/relocate.h"
 #include "surgery/surgery.h"
@@ -12,9 +12,7 @@ namespace jitscope {
 uint64_t jump_target(const Process& process, uint64_t entry) {
   std::array<std::byte, jump_length> bytes{};
   if (entry == 0 || !process.memory().read(entry, bytes)) return 0;
-  ByteCursor cursor{std::span<const std::byte>(bytes)};
-  if (cursor.u8() != 0xe9) return 0;
-  return entry + jump_length + static_cast<uint64_t>(int64_t{cursor.i32()});
+  return machine::jump_target(entry, bytes);
 }
 
 bool leads_into_live_image(const Process& process, uint64_t entry) {

@@ -1,4 +1,5 @@
 #include "probe/trampoline_plan.h"
+#include "arch/machine.h"
 
 #include <fmt/format.h>
 
@@ -76,7 +77,7 @@ uint64_t slots_length(const std::vector<PlannedJump>& plan) {
 }
 
 Bytes build_slots(std::vector<PlannedJump>& plan, uint64_t base, uint64_t batch) {
-  Bytes text(slots_length(plan), std::byte{0xcc});
+  Bytes text(slots_length(plan), machine::trap_byte);
   std::vector<PlannedJump> built;
   for (PlannedJump& each : plan) {
     const uint64_t at = built.size() * slot_bytes;

@@ -1,4 +1,5 @@
 #include "probe/trampolines.h"
+#include "arch/machine.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -117,7 +118,7 @@ Result<std::vector<uint64_t>> Trampolines::add_common_points(std::span<const Com
   const Bytes point = common_probe_point();
   LiveImage& image = target_.image();
   JITSCOPE_ASSIGN(const uint64_t batch, begin_batch(points.size() * common_bytes));
-  Bytes text(points.size() * common_bytes, std::byte{0xcc});
+  Bytes text(points.size() * common_bytes, machine::trap_byte);
   std::vector<uint64_t> offsets;
   std::vector<ImageSymbol> symbols;
   for (size_t i = 0; i < points.size(); ++i) {

@@ -5,7 +5,9 @@
 // everything is forgotten.
 #pragma once
 
+#ifdef __SSE2__
 #include <emmintrin.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -71,6 +73,7 @@ class AddressCache {
     std::array<Entry, kWays> entries{};
     // Four bits for each way that has the address.
     [[nodiscard]] unsigned hits(uint64_t ip) const {
+#ifdef __SSE2__
       const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(ip));
       const auto* pairs = reinterpret_cast<const __m128i*>(ips.data());
       const auto same = [&wanted](__m128i pair) {
@@ -80,6 +83,11 @@ class AddressCache {
       const __m128i all =
           _mm_packs_epi32(same(_mm_load_si128(pairs)), same(_mm_load_si128(pairs + 1)));
       return static_cast<unsigned>(_mm_movemask_epi8(all));
+#else
+      unsigned found = 0;
+      for (unsigned way = 0; way < kWays; ++way) found |= (ips[way] == ip ? 0xfU : 0U) << (4 * way);
+      return found;
+#endif
     }
   };
   static size_t first_way(unsigned hits) { return static_cast<size_t>(std::countr_zero(hits)) / 4; }

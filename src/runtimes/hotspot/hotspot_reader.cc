@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "arch/machine.h"
 #include "base/byte_cursor.h"
 #include "base/work_limit.h"
 #include "runtimes/hotspot/batch.h"
@@ -23,21 +24,9 @@ constexpr size_t kEnoughToJudge = 16;
 constexpr std::string_view kTornHeader = "nmethod changed while being read";
 constexpr std::string_view kTornName = "name of an nmethod not readable";
 
-// First instructions of a compiled method on x86-64 (MacroAssembler::verified_entry, C1's
-// build_frame): stack bang, frame of a leaf, class initialisation barrier, push rbp, nop, and the
-// jump of one that was made not entrant. Only for judging whether the entry was computed right.
-bool usual_entry(uint64_t bytes) {
-  return (bytes & 0xffffff) == 0x248489 || (bytes & 0xffffff) == 0xec8148 ||
-         (bytes & 0xffffff) == 0xec8348 || (bytes & 0xffff) == 0xba49 || (bytes & 0xff) == 0x55 ||
-         (bytes & 0xff) == 0xe9 || (bytes & 0xffff) == 0x1f0f || (bytes & 0xff) == 0x90;
-}
-
-// Where the `jmp rel32` at an entry leads; 0 when there is none.
-uint64_t jump_target(uint64_t entry, uint64_t entry_bytes) {
-  if ((entry_bytes & 0xff) != 0xe9) return 0;
-  return entry + 5 +
-         static_cast<uint64_t>(
-             static_cast<int64_t>(static_cast<int32_t>(static_cast<uint32_t>(entry_bytes >> 8U))));
+// The first eight of a method, as they were read.
+std::span<const std::byte> bytes_of(const uint64_t& word) {
+  return std::as_bytes(std::span(&word, 1));
 }
 
 std::vector<std::byte> little_endian(uint64_t value, size_t width) {
@@ -249,7 +238,7 @@ Status HotspotReader::check_entries(const std::vector<Nmethod>& nmethods) {
       continue;
     }
     ++judged;
-    if (usual_entry(*nmethod.entry_bytes)) ++usual;
+    if (machine::is_hotspot_entry(bytes_of(*nmethod.entry_bytes))) ++usual;
   }
   if (judged < kEnoughToJudge) return {};
   entries_checked_ = usual * 2 >= judged;
@@ -284,7 +273,7 @@ CodeBody HotspotReader::body_of(const Nmethod& nmethod) const {
   // live entry (aarch64 patches other bytes) the state alone tells.
   const uint64_t target =
       convention_ == CallConvention::hotspot_x86_64 && !header.osr() && nmethod.entry_bytes
-          ? jump_target(header.entry, *nmethod.entry_bytes)
+          ? machine::jump_target(header.entry, bytes_of(*nmethod.entry_bytes))
           : 0;
   const bool patched = target >= heaps_low_ && target < heaps_high_;
   switch (header.state) {
