@@ -39,6 +39,8 @@ void CallPrinter::take(const TracedCall& call, const std::function<bool()>& stop
     return;
   }
   ++events_;
+  if (call.method >= shown_of_.size()) shown_of_.resize(call.method + 1);
+  ++shown_of_[call.method];
   Call line;
   line.time_ns = call.event.call->time_ns;
   line.pid = call.event.call->pid;

@@ -16,19 +16,23 @@
 
 #include "base/printable.h"
 #include "cli/command.h"
+#include "cli/habits.h"
 #include "profile/session.h"
 
 namespace {
 
 // CLI11's own way of saying "help was asked for" is an error with code 0. Its messages repeat what
 // was typed, which may be a name of a stranger.
-int end_of_parsing(const CLI::App& app, const CLI::Error& error) {
+int end_of_parsing(const CLI::App& app, const CLI::Error& error,
+                   const std::vector<std::string>& words) {
   std::ostringstream out;
   std::ostringstream errors;
   const bool fine = app.exit(error, out, errors) == 0;
   jitscope::write_out(out.str());
   jitscope::write_error(errors.str());
-  return fine ? jitscope::status_with_output(0) : 2;
+  if (fine) return jitscope::status_with_output(0);
+  jitscope::write_error(jitscope::habit_hint(words));
+  return 2;
 }
 
 int run(int argc, char** argv) {
@@ -48,6 +52,7 @@ int run(int argc, char** argv) {
       "Exit status: 0 done, 1 nothing found or nothing named, 2 wrong usage, 3 not permitted or "
       "not\n"
       "possible here, 4 the target died.\n");
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   int status = 0;
   jitscope::add_ps_command(app, status);
   jitscope::add_methods_command(app, status);
@@ -69,13 +74,13 @@ int run(int argc, char** argv) {
     const auto is_command = [&](const CLI::App* each) { return each->get_name() == argv[1]; };
     const auto commands = app.get_subcommands({});
     if (argc < 2 || argv[1][0] == '-' || std::ranges::any_of(commands, is_command)) {
-      return end_of_parsing(app, error);
+      return end_of_parsing(app, error, words);
     }
     jitscope::report_note(
         fmt::format("jitscope has no command '{}'; jitscope --help lists them", argv[1]));
     return 2;
   } catch (const CLI::ParseError& error) {
-    return end_of_parsing(app, error);
+    return end_of_parsing(app, error, words);
   }
   return status;
 }

@@ -22,6 +22,7 @@ void add_site(MethodReport& report, const TraceSite& site, const SiteCounts& cou
     if (site.active) ++report.bodies_probed;
   }
   report.calls += each.counts.calls;
+  report.shown += each.counts.sent;
   report.lost += each.counts.lost;
   report.stale += each.counts.stale;
   report.redispatched += each.counts.redispatched;

@@ -63,6 +63,7 @@ class LiveTracer final : public Tracer {
 
   [[nodiscard]] const TraceStart& started() const override { return start_; }
   [[nodiscard]] const MethodSet& methods() const override { return tracker_.methods(); }
+  [[nodiscard]] uint64_t calls() const override;
   [[nodiscard]] const Snapshot& snapshot() const override { return tracker_.snapshot(); }
   Result<bool> step(std::chrono::milliseconds wait,
                     const std::function<void(const TracedCall&)>& on_call) override;
@@ -122,6 +123,8 @@ Status LiveTracer::begin() {
   BpfSessionOptions session_options;
   session_options.events = options_.events;
   session_options.stacks = options_.stacks;
+  session_options.events_a_second = options_.events_a_second;
+  session_options.every = options_.every;
   JITSCOPE_ASSIGN(session_, BpfSession::open(process_, session_options));
   JITSCOPE_TRY(take(std::move(change)));
 
@@ -367,6 +370,12 @@ Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
   return true;
 }
 
+uint64_t LiveTracer::calls() const {
+  uint64_t all = 0;
+  for (const TraceSite& site : sites_) all += site.placed ? session_->counts(site.id).calls : 0;
+  return all;
+}
+
 MethodReport LiveTracer::report_method(size_t method) const {
   MethodReport report;
   report.method = tracker_.methods().display(method);
@@ -387,15 +396,14 @@ MethodReport LiveTracer::report_method(size_t method) const {
 }
 
 std::vector<Pattern> LiveTracer::unmatched_patterns() const {
-  auto patterns = parse_patterns(options_.patterns);
-  if (!patterns) return {};
-  std::erase_if(*patterns, [&](const Pattern& pattern) {
+  std::vector<Pattern> patterns(methods().patterns().begin(), methods().patterns().end());
+  std::erase_if(patterns, [&](const Pattern& pattern) {
     for (size_t i = 0; i < methods().size(); ++i) {
       if (pattern.matches(methods().name(i))) return true;
     }
     return false;
   });
-  return std::move(*patterns);
+  return patterns;
 }
 
 void LiveTracer::be_patient(std::chrono::milliseconds for_tracer,
