@@ -15,6 +15,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile unsigned int target_pid = 0;
 const volatile unsigned int with_events = 0;
 const volatile unsigned int with_stacks = 0;
+/* Events a second, and one of how many hits of a site is sent; 0: no limit, all. */
+const volatile unsigned long long most_events = 0;
+const volatile unsigned long long every = 0;
 /* Set when jitscope itself runs in a pid namespace: pids are then seen as that namespace sees them.
  */
 const volatile unsigned long long pid_namespace_dev = 0;
@@ -33,6 +36,21 @@ struct {
   __type(key, unsigned int);
   __type(value, struct jitscope_counts);
 } counts SEC(".maps");
+
+/* Hits of each site on all CPUs, for `every`. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, unsigned int);
+  __type(value, unsigned long long);
+} turns SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, unsigned int);
+  __type(value, struct jitscope_gate);
+} gates SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -100,6 +118,26 @@ static __always_inline unsigned long long wakeup(void) {
                                                                    : BPF_RB_NO_WAKEUP;
 }
 
+/* What a flood of calls passes first: it writes nothing that other CPUs read once the second's
+ * events are sent, and copies nothing. */
+static __always_inline int chosen(unsigned int site_id) {
+  if (every > 1) {
+    unsigned long long* turn = bpf_map_lookup_elem(&turns, &site_id);
+    if (!turn || __sync_fetch_and_add(turn, 1) % every != 0) return 0;
+  }
+  if (most_events == 0) return 1;
+  unsigned int first = 0;
+  struct jitscope_gate* gate = bpf_map_lookup_elem(&gates, &first);
+  if (!gate) return 1;
+  unsigned long long since = *(volatile unsigned long long*)&gate->since_ns;
+  unsigned long long now = bpf_ktime_get_ns();
+  if (now - since >= 1000000000ULL && (long long)(now - since) > 0 &&
+      __sync_val_compare_and_swap(&gate->since_ns, since, now) == since)
+    __sync_lock_test_and_set(&gate->sent, 0);
+  if (*(volatile unsigned long long*)&gate->sent >= most_events) return 0;
+  return __sync_fetch_and_add(&gate->sent, 1) < most_events;
+}
+
 static __always_inline int hit(void* context, struct pt_regs* regs) {
   unsigned long long id = current_pid_tgid();
   if (id >> 32 != target_pid) return 0;
@@ -132,13 +170,14 @@ static __always_inline int hit(void* context, struct pt_regs* regs) {
     }
   }
   __sync_fetch_and_add(&count->calls, 1);
-  if (!with_events) return 0;
+  if (!with_events || !chosen(site_id)) return 0;
   if (with_stacks) {
     struct call_with_stack* record = bpf_ringbuf_reserve(&calls, sizeof(*record), 0);
     if (!record) {
       __sync_fetch_and_add(&count->lost, 1);
       return 0;
     }
+    __sync_fetch_and_add(&count->sent, 1);
     fill(&record->call, regs, site_id, id);
     copy_stack(record, record->call.sp);
     bpf_ringbuf_submit(record, wakeup());
@@ -149,6 +188,7 @@ static __always_inline int hit(void* context, struct pt_regs* regs) {
     __sync_fetch_and_add(&count->lost, 1);
     return 0;
   }
+  __sync_fetch_and_add(&count->sent, 1);
   fill(record, regs, site_id, id);
   bpf_ringbuf_submit(record, wakeup());
   return 0;

@@ -20,9 +20,16 @@ struct jitscope_site {
 
 struct jitscope_counts {
   unsigned long long calls;
-  unsigned long long lost;         /* counted, but its event found no room in the ring */
+  unsigned long long sent;         /* of these, handed to the reader */
+  unsigned long long lost;         /* chosen to be shown, but its event found no room in the ring */
   unsigned long long stale;        /* another body lies there now: not counted as calls */
   unsigned long long redispatched; /* entry was no longer entrant: counted where the call arrives */
+};
+
+/* How many events were let through in the second that began at `since_ns`: of all sites. */
+struct jitscope_gate {
+  unsigned long long since_ns;
+  unsigned long long sent;
 };
 
 /* One hit. With stacks `stack_bytes` of the user stack, from `sp` on, follow. */

@@ -112,7 +112,7 @@ Status Recording::open() {
   if (!options_.command.empty()) {
     // First of all: there must be no thread yet, and no limit raised.
     JITSCOPE_ASSIGN(command_, Launched::start(options_.command));
-    target.command = command_->pid();
+    if (options_.records_command()) target.command = command_->pid();
   }
   JITSCOPE_ASSIGN(sampler_, PerfSampler::open(target, options_.sampler));
   JITSCOPE_ASSIGN(file_, RecordFile::create(options_.output));
@@ -154,7 +154,7 @@ Status Recording::describe() {
     }
   }
   // What a command has mapped before its exec does not matter.
-  if (command_) append_thread_records(records, *builder_, command_->pid());
+  if (options_.records_command()) append_thread_records(records, *builder_, command_->pid());
   const std::vector<pid_t> pids = options_.system ? list_processes() : options_.processes;
   for (const pid_t pid : pids) {
     append_thread_records(records, *builder_, pid);
@@ -199,7 +199,8 @@ Status Recording::tell_of_copied_text() {
 }
 
 bool Recording::targets_ended() {
-  if (command_) return command_->ended().has_value();
+  if (command_ && command_->ended()) return true;
+  if (options_.records_command()) return false;
   if (options_.system) return false;
   return std::ranges::none_of(targets_, [](const Process& process) { return process.alive(); });
 }
@@ -367,11 +368,10 @@ Status Recording::finish() {
 }  // namespace
 
 Result<RecordResult> record(const RecordOptions& options) {
-  const int kinds = (options.system ? 1 : 0) + (options.processes.empty() ? 0 : 1) +
-                    (options.command.empty() ? 0 : 1);
-  if (kinds != 1) {
+  const bool nothing = !options.system && options.processes.empty() && options.command.empty();
+  if (nothing || (options.system && !options.processes.empty())) {
     return fail(ErrorKind::usage, "what to record: -p PID, -a, or -- COMMAND", {},
-                "exactly one of them");
+                "one of them; `-p PID -- COMMAND` and `-a -- COMMAND` record while it runs");
   }
   return Recording(options).run();
 }

@@ -40,7 +40,8 @@ struct RecordStart {
 
 struct RecordOptions {
   std::string output = "perf.data";
-  bool system = false;  // one of these three
+  // A command alone is recorded; beside a process or the system it says how long.
+  bool system = false;
   std::vector<pid_t> processes;
   std::vector<std::string> command;
   SamplerOptions sampler;
@@ -53,6 +54,10 @@ struct RecordOptions {
   std::function<bool()> stop;
   std::function<void(const RecordStart&)> on_start;
   std::function<void(const RecordProgress&)> on_progress;
+
+  [[nodiscard]] bool records_command() const {
+    return !command.empty() && processes.empty() && !system;
+  }
 };
 
 struct RecordResult {

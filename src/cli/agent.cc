@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/target.h"
 #include "process/process.h"
 #include "render/json.h"
 #include "runtimes/hotspot/agent_loader.h"
@@ -15,6 +16,8 @@ namespace jitscope {
 namespace {
 
 struct LoadOptions {
+  std::string process;
+  std::vector<std::string> words;  // the pid without -p
   pid_t pid = 0;
   std::string directory;
   std::string library;
@@ -81,13 +84,22 @@ void add_agent_command(CLI::App& app, int& status) {
   auto options = std::make_shared<LoadOptions>();
   CLI::App* loading = command->add_subcommand(
       "load", "Load it into a running JVM; prints the path of the dump, as the JVM sees it");
-  loading->add_option("-p,--pid", options->pid, "The JVM")->required();
+  add_process_option(*loading, options->process, "The JVM, by pid or name");
+  loading->add_option("PID", options->words, "The JVM, without -p")->expected(1);
   loading->add_option(
       "--dir", options->directory,
       "Folder of the dump, as the JVM sees it; default $JITDUMPDIR of the JVM, else "
       "/tmp/jitscope-UID");
   loading->add_option("--agent", options->library, "The agent's file; default: `agent path`");
-  loading->callback([options, &status] { status = status_with_output(run(load(*options))); });
+  loading->callback([options, &status] {
+    if (auto chosen = choose_process(options->process, options->words)) {
+      options->pid = *chosen;
+    } else {
+      status = report_error(chosen.error());
+      return;
+    }
+    status = status_with_output(run(load(*options)));
+  });
 
   CLI::App* path = command->add_subcommand("path", "Print the agent's file, for -agentpath:");
   path->callback([&status] { status = status_with_output(run(print_path())); });

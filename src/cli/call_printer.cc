@@ -38,6 +38,8 @@ void CallPrinter::take(const TracedCall& call, const std::function<bool()>& stop
     return;
   }
   ++events_;
+  if (call.method >= shown_of_.size()) shown_of_.resize(call.method + 1);
+  ++shown_of_[call.method];
   Call line;
   line.time_ns = call.hit.time_ns;
   line.pid = call.hit.pid;

@@ -39,6 +39,11 @@ class CallPrinter {
   // is not written yet.
   std::string finish(const std::function<bool()>& stop);
 
+  // Calls that were taken to be printed: of all methods, of one.
+  [[nodiscard]] uint64_t shown() const { return events_; }
+  [[nodiscard]] uint64_t shown_of(size_t method) const {
+    return method < shown_of_.size() ? shown_of_[method] : 0;
+  }
   // Calls that came after the last one shown (--max-events).
   [[nodiscard]] uint64_t not_shown() const { return not_shown_; }
   // Calls whose stacks were not named, because that took too long.
@@ -70,6 +75,7 @@ class CallPrinter {
   std::deque<Call> calls_;               // that wait for their stacks
   std::string out_;
   uint64_t events_ = 0;
+  std::vector<uint64_t> shown_of_;  // by method
   uint64_t not_shown_ = 0;
   uint64_t not_named_ = 0;
 };

@@ -54,7 +54,7 @@ std::string check_seconds(const std::string& text) {
   const double seconds = std::strtod(text.c_str(), &end);
   const bool fine =
       !text.empty() && *end == '\0' && std::isfinite(seconds) && seconds > 0 && seconds < 1e9;
-  return fine ? std::string() : "wants a number of seconds above 0, not " + text;
+  return fine ? std::string() : "wants a time above 0 such as 10, 10s, 500ms or 2m, not " + text;
 }
 
 int report_error(const Error& error) {

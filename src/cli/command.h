@@ -32,7 +32,8 @@ void add_image_command(CLI::App& app, int& status);
 
 // --source FOLDER, which is kept as an absolute path: what is written is read from elsewhere.
 void add_source_folder_option(CLI::App& command, std::string& folder, const std::string& about);
-// For CLI11's check(): "" for a number of seconds above 0, else what is wrong.
+// For CLI11's check(): "" for a number of seconds above 0, else what is wrong
+// (cli/target.h turns the units that users write to seconds).
 std::string check_seconds(const std::string& text);
 
 // What a terminal would obey (base/printable.h) leaves by none of the ways below: names of

@@ -7,6 +7,7 @@
 #include "cli/complete.h"
 #include "cli/describe.h"
 #include "cli/examples.h"
+#include "cli/habits.h"
 #include "cli/options.h"
 #include "cli/version.h"
 
@@ -59,7 +60,10 @@ int parse(CLI::Root& root, const std::vector<std::string>& given) {
   // What was typed is repeated: it may be a name of a stranger.
   write_out(parsing.out);
   write_error(parsing.errors);
-  if (!parsing.fine) return 2;
+  if (!parsing.fine) {
+    write_error(habit_hint(given));
+    return 2;
+  }
   return parsing.out.empty() ? 0 : status_with_output(0);
 }
 

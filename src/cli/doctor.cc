@@ -11,6 +11,7 @@
 #include "capture/followed_process.h"
 #include "cli/command.h"
 #include "cli/profile_options.h"
+#include "cli/target.h"
 #include "doctor/advice.h"
 #include "process/process.h"
 #include "profile/collector.h"
@@ -23,6 +24,8 @@ namespace {
 
 struct DoctorArguments {
   ProfileArguments profile;
+  std::string process;
+  std::vector<std::string> words;  // the pid without -p
   std::optional<int> pid;
   bool json = false;
 };
@@ -101,9 +104,21 @@ void add_doctor_command(CLI::App& app, int& status) {
       app.add_subcommand("doctor", "Say why names are missing or uncertain, and what to do");
   auto arguments = std::make_shared<DoctorArguments>();
   add_profile_options(*command, arguments->profile);
-  command->add_option("-p,--pid", arguments->pid, "A live process instead of a recording");
+  add_process_option(*command, arguments->process,
+                     "A live process instead of a recording, by pid or name");
+  command->add_option("PID", arguments->words, "The live process, without -p")->expected(1);
   command->add_flag("--json", arguments->json, "One JSON object a line");
-  command->callback([arguments, &status] { status = run_doctor(*arguments); });
+  command->callback([arguments, &status] {
+    if (!arguments->process.empty() || !arguments->words.empty()) {
+      const auto chosen = choose_process(arguments->process, arguments->words);
+      if (!chosen) {
+        status = report_error(chosen.error());
+        return;
+      }
+      arguments->pid = *chosen;
+    }
+    status = run_doctor(*arguments);
+  });
 }
 
 }  // namespace jitscope

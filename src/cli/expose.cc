@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/live_target.h"
 #include "cli/options.h"
+#include "cli/target.h"
 #include "perf_event/tracefs.h"
 #include "probe/exposer.h"
 #include "probe/undo.h"
@@ -21,6 +22,7 @@ namespace jitscope {
 namespace {
 
 struct ExposeCommand {
+  std::string process;
   pid_t pid = 0;
   std::vector<std::string> patterns;
   bool keep = false;
@@ -187,12 +189,10 @@ void add_expose_command(CLI::App& app, int& status) {
   auto options = std::make_shared<ExposeCommand>();
   CLI::App* command =
       app.add_subcommand("expose", "Lend JIT'd methods to other tools as ordinary ELF symbols");
-  command->add_option("-p,--pid", options->pid, "Process")->required();
-  auto* patterns =
-      command->add_option("PATTERN", options->patterns, "Methods, e.g. java.util.HashMap.put");
+  add_process_option(*command, options->process);
+  command->add_option("PATTERN", options->patterns, "Methods, e.g. java.util.HashMap.put");
   command->add_flag("--keep", options->keep, "Leave it in place and return");
-  auto* undo_flag = command->add_flag("--undo", options->undo,
-                                      "Take back what a dead jitscope left in the process");
+  command->add_flag("--undo", options->undo, "Take back what a dead jitscope left in the process");
   command->add_flag(
       "--aliases", options->aliases,
       "A second symbol a method, with its signature (wildcards count calls twice then)");
@@ -204,10 +204,20 @@ void add_expose_command(CLI::App& app, int& status) {
       "With --undo: also what a running jitscope holds; else: read a perf map in spite "
       "of its owner, age or being a link");
   command->add_option("--map", options->source.map_path, "Read this perf map");
-  undo_flag->excludes(patterns);
   command->callback([options, &status] {
     catch_interrupts();
+    if (auto chosen = choose_process(options->process, options->patterns)) {
+      options->pid = *chosen;
+    } else {
+      status = report_error(chosen.error());
+      return;
+    }
     options->source.force = options->even_in_use;
+    if (options->undo && !options->patterns.empty()) {
+      status = report_error(
+          {ErrorKind::usage, "--undo takes back all of a process: no PATTERN", {}, {}, 0});
+      return;
+    }
     if (!options->undo && options->patterns.empty()) {
       status = report_error({ErrorKind::usage, "expose needs a PATTERN, or --undo", {}, {}, 0});
       return;

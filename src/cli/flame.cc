@@ -46,9 +46,26 @@ Result<Form> form_of(const std::string& path) {
   for (const auto& [ending, form] : forms) {
     if (path.ends_with(ending)) return form;
   }
-  return fail(ErrorKind::usage, "the extension of -o says no form", path,
-              ".html, .folded, .pb.gz, .speedscope.json or .firefox.json; -.folded is standard "
-              "output");
+  // What users of other tools try.
+  constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {".svg", "an interactive page: -o x.html"},
+      {".collapsed", "the same is -o x.folded"},
+      {".jfr",
+       "JFR is not written; Firefox Profiler and speedscope show a timeline too: -o "
+       "x.firefox.json, -o x.speedscope.json"},
+      {".otlp", "of OpenTelemetry's formats none is written; its tools read pprof: -o x.pb.gz"},
+      {".json", "-o x.speedscope.json or -o x.firefox.json, each for its viewer"},
+      {".pb", "pprof is compressed: -o x.pb.gz"},
+      {".gz", "pprof: -o x.pb.gz"}};
+  constexpr std::string_view all =
+      ".html, .folded (.txt), .pb.gz (.pprof), .speedscope.json or .firefox.json; -.folded is "
+      "standard output";
+  for (const auto& [ending, instead] : others) {
+    if (!path.ends_with(ending)) continue;
+    return fail(ErrorKind::usage, fmt::format("flame does not write {}", ending), path,
+                fmt::format("{}. It takes {}", instead, all));
+  }
+  return fail(ErrorKind::usage, "the extension of -o says no form", path, std::string(all));
 }
 
 // A file of this user's is replaced, with -f any other too.

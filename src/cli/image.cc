@@ -11,6 +11,7 @@
 #include "base/output_folder.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/target.h"
 #include "export/image_build.h"
 #include "export/image_store.h"
 #include "render/json.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr mode_t kFolderMode = S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH;
 
 struct BuildCommand {
+  std::string process;
   pid_t pid = 0;
   std::string jitdump;
   std::string perf_map;
@@ -188,7 +190,8 @@ void add_build(CLI::App& image, int& status) {
   auto options = std::make_shared<BuildCommand>();
   CLI::App* command = image.add_subcommand(
       "build", "An ELF file with the code, symbols, lines and unwind tables of a source");
-  command->add_option("-p,--pid", options->pid, "A running process (with -i: one of it)");
+  add_process_option(*command, options->process,
+                     "A running process, by pid or name (with -i: one of it)");
   command->add_option("--jitdump", options->jitdump, "A jitdump");
   command->add_option("--perf-map", options->perf_map, "A perf map: symbols without bytes");
   command->add_option("-i,--input", options->recording, "What jitscope record wrote");
@@ -211,6 +214,14 @@ void add_build(CLI::App& image, int& status) {
   command->add_flag("--force", options->set.force, "Replace files that are there");
   command->callback([options, &status] {
     options->source.force = options->set.force;
+    if (!options->process.empty()) {
+      const auto chosen = process_of(options->process);
+      if (!chosen) {
+        status = report_error(chosen.error());
+        return;
+      }
+      options->pid = *chosen;
+    }
     const Result<int> result = build(*options);
     status = result ? *result : report_error(result.error());
   });

@@ -15,6 +15,7 @@
 #include "capture/look_pacer.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/target.h"
 #include "export/live_dump.h"
 #include "export/live_map.h"
 #include "process/process.h"
@@ -31,6 +32,8 @@ constexpr uint64_t kLongestPause = 2'000'000'000;
 constexpr uint64_t kPatience = 3'000'000'000;
 
 struct MapCommand {
+  std::string process;
+  std::vector<std::string> words;  // the pid without -p
   pid_t pid = 0;
   std::string output;
   bool unfold = false;
@@ -222,7 +225,8 @@ void add_map_command(CLI::App& app, int& status) {
   auto options = std::make_shared<MapCommand>();
   CLI::App* command = app.add_subcommand(
       "map", "A perf map (or jitdump) of a running process, for other tools, from outside");
-  command->add_option("-p,--pid", options->pid, "Process")->required();
+  add_process_option(*command, options->process);
+  command->add_option("PID", options->words, "Process, without -p")->expected(1);
   command->add_option("-o,--output", options->output,
                       "File; - is standard output (default /tmp/perf-PID.map; with --jitdump "
                       "jit-OWN_PID.dump)");
@@ -253,13 +257,17 @@ void add_map_command(CLI::App& app, int& status) {
   for (CLI::Option* each : {unfold, all, simple, signature, position, dotted, clean}) {
     jitdump->excludes(each);
   }
-  command->add_option("--duration", options->duration, "End --follow after this many seconds")
-      ->needs(follow)
-      ->check(check_seconds);
+  add_duration_option(*command, options->duration, "End --follow after this time")->needs(follow);
   command->add_flag("--force", options->source.force,
                     "Read a perf map in spite of its owner, and replace a file of another user");
   command->callback([options, &status] {
     catch_interrupts();
+    if (auto chosen = choose_process(options->process, options->words)) {
+      options->pid = *chosen;
+    } else {
+      status = report_error(chosen.error());
+      return;
+    }
     const Result<int> result = options->jitdump ? write_dump(*options) : write_map(*options);
     status = result ? *result : report_error(result.error());
   });

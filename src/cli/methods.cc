@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/target.h"
 #include "code/inlined_copies.h"
+#include "code/pattern_settle.h"
 #include "probe/methods.h"
 #include "process/process.h"
 #include "render/json.h"
@@ -20,6 +23,7 @@ namespace jitscope {
 namespace {
 
 struct MethodsOptions {
+  std::string process;
   pid_t pid = 0;
   std::vector<std::string> patterns;
   std::vector<std::string> inlined;
@@ -167,6 +171,24 @@ class InlinedSelection {
  public:
   explicit InlinedSelection(std::vector<Pattern> patterns) : patterns_(std::move(patterns)) {}
 
+  // What the patterns mean among all that is inlined anywhere; what is to be said of that.
+  Result<std::vector<std::string>> settle(const std::vector<BodyDetail>& details) {
+    std::set<std::string> inlined;
+    for (const BodyDetail& detail : details) {
+      if (!detail.scopes) continue;
+      for (const CodeScopes::Scope& scope : detail.scopes->scopes) {
+        if (scope.parent == CodeScopes::kNone) continue;
+        inlined.insert(detail.scopes->methods[scope.method].name);
+      }
+    }
+    std::vector<MethodName> names;
+    names.reserve(inlined.size());
+    for (const std::string& display : inlined) names.push_back(method_name_of_display(display));
+    std::vector<const MethodName*> pointers;
+    for (const MethodName& name : names) pointers.push_back(&name);
+    return settle_patterns(patterns_, pointers);
+  }
+
   std::vector<InlinedCopy> copies(const CodeScopes& scopes) {
     for (const CodeScopes::Scope& scope : scopes.scopes) {
       if (scope.parent != CodeScopes::kNone) matches(scopes.methods[scope.method].name);
@@ -215,6 +237,8 @@ Status list_inlined(const MethodsOptions& options, const std::vector<const CodeB
                     const std::vector<BodyDetail>& details) {
   JITSCOPE_ASSIGN(auto patterns, parse_patterns(options.inlined));
   InlinedSelection selection(std::move(patterns));
+  JITSCOPE_ASSIGN(const auto remarks, selection.settle(details));
+  for (const std::string& remark : remarks) report_note("note: " + remark);
   Pieces out;
   bool any = false;
   bool knows = false;
@@ -298,7 +322,7 @@ Status list_methods(const MethodsOptions& options) {
 void add_methods_command(CLI::App& app, int& status) {
   auto options = std::make_shared<MethodsOptions>();
   CLI::App* command = app.add_subcommand("methods", "The live code bodies of a process");
-  command->add_option("-p,--pid", options->pid, "Process")->required();
+  add_process_option(*command, options->process);
   command->add_option("PATTERN", options->patterns, "Methods, e.g. 'java.util.HashMap.*'");
   auto* inlined =
       command
@@ -314,6 +338,12 @@ void add_methods_command(CLI::App& app, int& status) {
                     "Read a perf map in spite of its owner, age or being a link");
   command->add_option("--map", options->source.map_path, "Read this perf map");
   command->callback([options, &status] {
+    if (auto chosen = choose_process(options->process, options->patterns)) {
+      options->pid = *chosen;
+    } else {
+      status = report_error(chosen.error());
+      return;
+    }
     const Status result = list_methods(*options);
     status = result ? status_with_output(0) : report_error(result.error());
   });

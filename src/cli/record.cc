@@ -14,6 +14,7 @@
 #include "capture/recording.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/target.h"
 #include "cli/version.h"
 #include "render/json.h"
 
@@ -21,6 +22,7 @@ namespace jitscope {
 namespace {
 
 struct RecordCommand {
+  std::vector<std::string> processes;
   RecordOptions options;
   std::string event = "auto";
   bool no_stacks = false;
@@ -43,7 +45,7 @@ std::string percent_of(uint64_t part, uint64_t whole) {
 void announce(const RecordOptions& options, const RecordStart& start) {
   for (const std::string& note : start.notes) report_note("note: " + note);
   std::string target = "all CPUs";
-  if (!options.command.empty()) {
+  if (options.records_command()) {
     target = printable(options.command.front());
   } else if (!options.processes.empty()) {
     target = fmt::format("{} of {}", plural(start.threads, "thread"),
@@ -165,6 +167,14 @@ std::vector<std::string> own_command_line() {
 
 Result<int> run(RecordCommand& command) {
   RecordOptions& options = command.options;
+  for (const std::string& each : command.processes) {
+    JITSCOPE_ASSIGN(const pid_t pid, process_of(each));
+    options.processes.push_back(pid);
+  }
+  // A number alone is no command.
+  if (options.processes.empty() && !options.system && options.command.size() == 1) {
+    if (const auto pid = choose_process({}, options.command)) options.processes.push_back(*pid);
+  }
   options.sampler.event = event_of(command.event);
   options.sampler.stacks = !command.no_stacks;
   options.follow = !command.no_follow;
@@ -190,18 +200,19 @@ void add_record_command(CLI::App& app, int& status) {
   auto options = std::make_shared<RecordCommand>();
   CLI::App* command =
       app.add_subcommand("record", "Samples of running programs, with the names of their JIT code");
-  command->add_option("-p,--pid", options->options.processes, "Processes, separated by commas")
+  command
+      ->add_option("-p,--pid", options->processes, "Processes, by pid or name, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_flag("-a,--all-cpus", options->options.system, "The whole machine");
-  command->add_option("COMMAND", options->options.command, "After --: run and record this command");
+  command->add_option("COMMAND", options->options.command,
+                      "After --: record this command; with -p or -a record while it runs");
   command
       ->add_option("-F,--freq", options->options.sampler.frequency,
                    "Samples a second on each CPU (default 999)")
       ->check(CLI::Range(1, 1'000'000));
   command->add_option("-o,--output", options->options.output, "File (default perf.data)");
-  command->add_option("--duration", options->options.seconds, "End after this many seconds")
-      ->check(check_seconds);
+  add_duration_option(*command, options->options.seconds, "End after this time");
   command->add_option("-e,--event", options->event, "cycles, cpu-clock (default: cycles if any)")
       ->check(CLI::IsMember({"auto", "cycles", "cpu-clock"}));
   CLI::Option* stacks = command->add_flag("-g", options->stacks, "With stacks, as by default");

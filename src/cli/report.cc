@@ -3,10 +3,14 @@
 #include "cli/options.h"
 #include "render/report_table.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include "base/byte_cursor.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/profile_options.h"
-#include "code/pattern.h"
+#include "code/inlined_copies.h"
+#include "code/pattern_settle.h"
 #include "profile/collector.h"
 #include "profile/frame_counter.h"
 #include "render/counted_report.h"
@@ -28,28 +32,66 @@ struct ReportArguments {
   double percent_limit = 0;
   size_t max_rows = SIZE_MAX;
   bool json = false;
+  bool as_always = false;
+};
+
+// "handle /srv/app/server.js:12:7" has its place behind a blank.
+MethodName name_of_row(const std::string& method) {
+  const size_t place = method.rfind(' ');
+  const size_t colon = method.rfind(':');
+  const bool located = place != std::string::npos && colon != std::string::npos && colon > place &&
+                       parse_decimal(std::string_view(method).substr(colon + 1)).has_value();
+  if (!located) return method_name_of_display(method);
+  MethodName name;
+  name.raw = method;
+  name.function = method.substr(0, place);
+  name.location = method.substr(place + 1);
+  return name;
+}
+
+// Which rows a pattern means.
+class RowChoice {
+ public:
+  explicit RowChoice(const Report& report) {
+    for (const auto& row : report.rows) names_.push_back(name_of_row(row.frame.method));
+    for (const MethodName& name : names_) {
+      if (!name.raw.empty()) pointers_.push_back(&name);
+    }
+  }
+  Result<std::vector<size_t>> rows(const std::string& text) const {
+    JITSCOPE_ASSIGN(Pattern pattern, Pattern::parse(text));
+    JITSCOPE_ASSIGN(const auto remarks, settle_patterns({&pattern, 1}, pointers_));
+    for (const std::string& remark : remarks) report_note("note: " + remark);
+    std::vector<size_t> found;
+    for (size_t row = 0; row < names_.size(); ++row) {
+      if (!names_[row].raw.empty() && pattern.matches(names_[row])) found.push_back(row);
+    }
+    if (!found.empty()) return found;
+    const auto near = nearest_names(text, pointers_);
+    return fail(ErrorKind::not_found, "no method of the recording matches", text,
+                near.empty() ? "patterns match the whole name as report shows it: '*name*'"
+                             : fmt::format("nearest: {}", fmt::join(near, ", ")));
+  }
+
+ private:
+  std::vector<MethodName> names_;
+  std::vector<const MethodName*> pointers_;
 };
 
 // The rows whose method matches, each with its tree.
 Result<std::string> trees_text(const Report& report, const ReportArguments& arguments) {
   const ReportTrees trees(report);
+  const RowChoice choice(report);
   std::string text = report_header_text(report);
   const std::vector<std::string> rows = report_row_texts(report, report.rows.size());
   for (const bool callers : {true, false}) {
     TreeOptions options;
     options.direction = callers ? TreeDirection::callers : TreeDirection::callees;
-    for (const std::string& glob : callers ? arguments.callers : arguments.callees) {
-      bool found = false;
-      for (size_t row = 0; row < report.rows.size(); ++row) {
-        const std::string& method = report.rows[row].frame.method;
-        if (method.empty() || !glob_match(glob, method)) continue;
-        found = true;
+    for (const std::string& pattern : callers ? arguments.callers : arguments.callees) {
+      JITSCOPE_ASSIGN(const auto found, choice.rows(pattern));
+      for (const size_t row : found) {
         text += rows[row];
         text += trees.text(row, options);
-      }
-      if (!found) {
-        return fail(ErrorKind::not_found, "no method of the recording matches", glob,
-                    "globs match the whole name as report shows it: '*name*'");
       }
     }
   }
@@ -148,6 +190,8 @@ void add_report_command(CLI::App& app, int& status) {
         return parse_decimal(text) ? std::string() : "wants a whole number, not " + text;
       });
   command->add_flag("--json", arguments->json, "One JSON object a row");
+  command->add_flag("--stdio,-n,--show-nr-samples", arguments->as_always,
+                    "For users of perf: as it always is");
   command->callback([arguments, &status] { status = run_report(*arguments); });
 }
 

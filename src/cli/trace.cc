@@ -13,6 +13,8 @@
 #include "cli/command.h"
 #include "cli/live_target.h"
 #include "cli/options.h"
+#include "cli/target.h"
+#include "cli/trace_watch.h"
 #include "probe/tracer.h"
 #include "probe/undo.h"
 #include "process/process.h"
@@ -23,7 +25,11 @@
 namespace jitscope {
 namespace {
 
+// Few methods are called less often, and nobody reads faster.
+constexpr uint64_t kLinesASecond = 1000;
+
 struct TraceCommand {
+  std::string process;
   pid_t pid = 0;
   std::vector<std::string> patterns;
   bool count = false;
@@ -31,6 +37,8 @@ struct TraceCommand {
   bool json = false;
   double duration = 0;  // seconds; 0: until Ctrl-C
   uint64_t max_events = 0;
+  uint64_t limit = kLinesASecond;
+  uint64_t every = 0;
   size_t max_methods = 100;
   std::string backend = "auto";
   SourceOptions source;
@@ -57,12 +65,13 @@ void announce(const TraceCommand& options, const CodeSource& source, const Trace
 
 // The rest of the calls and the summary: what was counted is printed whatever else went wrong. One
 // who asked a second time is not kept waiting for his own reader.
-void print_end(const TraceCommand& options, CallPrinter& printer, const TraceReport& report) {
+void print_end(const TraceCommand& options, CallPrinter& printer, TraceReport& report) {
   std::string text = printer.finish([] { return interrupts() > 1; });
   if (printer.not_named() != 0) {
     report_note(fmt::format("{} printed without callers: naming them took too long",
                             plural(printer.not_named(), "call was", "calls were")));
   }
+  for (size_t i = 0; i < report.methods.size(); ++i) report.methods[i].shown = printer.shown_of(i);
   if (printer.not_shown() != 0) {
     report_note(fmt::format("{} calls came after the last one shown", printer.not_shown()));
   }
@@ -101,6 +110,8 @@ Result<int> trace(const TraceCommand& options) {
   trace_options.backend = find_backend(options.backend);
   trace_options.events = !options.count;
   trace_options.stacks = options.stack;
+  trace_options.events_a_second = options.limit;
+  trace_options.every = options.every;
   trace_options.max_methods = options.max_methods;
   int asked_until_end = 0;
   trace_options.waiting = waiting_until_interrupted(asked_until_end);
@@ -117,6 +128,7 @@ Result<int> trace(const TraceCommand& options) {
   const auto on_call = [&](const TracedCall& call) {
     if (!options.count) printer.take(call, over);
   };
+  TraceWatch watch({options.count, options.limit, options.every}, *source, *tracer);
   std::optional<Error> failure;
   bool more = true;
   bool read = true;
@@ -125,10 +137,12 @@ Result<int> trace(const TraceCommand& options) {
     more = alive.value_or(false);
     if (!alive) failure = std::move(alive.error());
     read = printer.flush(over);
+    for (const std::string& note : watch.look(printer.shown())) report_note("note: " + note);
   }
   asked_until_end = interrupts();
   // The target first: it is put back before anybody is waited for.
-  const TraceReport report = tracer->finish(on_call);
+  TraceReport report = tracer->finish(on_call);
+  report.counted_only = options.count;
   if (read) print_end(options, printer, report);
   return verdict(options, report, failure);
 }
@@ -139,13 +153,20 @@ void add_trace_command(CLI::App& app, int& status) {
   auto options = std::make_shared<TraceCommand>();
   CLI::App* command =
       app.add_subcommand("trace", "The calls of JIT'd methods of a running process");
-  command->add_option("-p,--pid", options->pid, "Process")->required();
-  command->add_option("PATTERN", options->patterns, "Methods, e.g. java.util.HashMap.put")
-      ->required();
-  command->add_flag("--count", options->count, "Only count, in the kernel");
-  command->add_option("--duration", options->duration, "End after this many seconds")
-      ->check(check_seconds);
-  command->add_option("--max-events", options->max_events, "End after this many calls")
+  add_process_option(*command, options->process);
+  command->add_option("PATTERN", options->patterns, "Methods, e.g. java.util.HashMap.put");
+  command->add_flag("-c,--count", options->count, "Only count, in the kernel");
+  add_duration_option(*command, options->duration, "End after this time");
+  command->add_option("-n,--max-events", options->max_events, "End after this many calls")
+      ->check(CLI::Range(1, INT32_MAX));
+  command
+      ->add_option("--limit", options->limit,
+                   "At most so many lines a second (N or N/s; default 1000, 0: all)")
+      ->transform([](const std::string& text) {
+        return text.ends_with("/s") ? text.substr(0, text.size() - 2) : text;
+      })
+      ->check(CLI::Range(0, INT32_MAX));
+  command->add_option("--every", options->every, "Show every Nth call of each compiled body")
       ->check(CLI::Range(1, INT32_MAX));
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
       ->check(CLI::Range(1, INT32_MAX));
@@ -158,12 +179,26 @@ void add_trace_command(CLI::App& app, int& status) {
   command->add_option("--map", options->source.map_path, "Read this perf map");
   command->callback([options, &status] {
     catch_interrupts();
+    if (auto chosen = choose_process(options->process, options->patterns)) {
+      options->pid = *chosen;
+    } else {
+      status = report_error(chosen.error());
+      return;
+    }
+    if (options->patterns.empty()) {
+      status = report_error({ErrorKind::usage,
+                             "trace needs a PATTERN: which methods",
+                             {},
+                             "e.g. 'java.util.HashMap.put', 'put*', '/regular expression/'",
+                             0});
+      return;
+    }
     if (options->count && options->stack) {
       status =
           report_error({ErrorKind::usage,
                         "--count leaves the calls in the kernel, so --stack has nothing to show",
                         {},
-                        "use one of them; --stack --max-events N shows the stacks of N calls",
+                        "use one of them; --stack -n N shows the stacks of N calls",
                         0});
       return;
     }

@@ -95,6 +95,7 @@ class Session final : public BpfSession {
     }
     for (const jitscope_counts& value : values) {
       sum.calls += value.calls;
+      sum.sent += value.sent;
       sum.lost += value.lost;
       sum.stale += value.stale;
       sum.redispatched += value.redispatched;
@@ -128,6 +129,8 @@ class Session final : public BpfSession {
     object_->rodata->target_pid = static_cast<unsigned>(pid_);
     object_->rodata->with_events = options_.events ? 1 : 0;
     object_->rodata->with_stacks = options_.stacks ? 1 : 0;
+    object_->rodata->most_events = options_.events_a_second;
+    object_->rodata->every = options_.every;
     struct stat info = {};
     if (::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino != initial_pid_namespace_inode) {
       object_->rodata->pid_namespace_dev = info.st_dev;
@@ -135,6 +138,7 @@ class Session final : public BpfSession {
     }
     bpf_map__set_max_entries(object_->maps.sites, options_.max_sites);
     bpf_map__set_max_entries(object_->maps.counts, options_.max_sites);
+    bpf_map__set_max_entries(object_->maps.turns, options_.every > 1 ? options_.max_sites : 1);
     bpf_map__set_max_entries(object_->maps.calls, options_.events ? options_.ring_bytes : 4096);
     bpf_program__set_autoload(object_->progs.on_uprobes, multi_);
     bpf_program__set_autoload(object_->progs.on_uprobe, !multi_);

@@ -28,6 +28,9 @@ namespace jitscope {
 struct BpfSessionOptions {
   bool events = true;   // send each hit, not only count it
   bool stacks = false;  // with the top of the user stack
+  // Decided in the kernel, so that what is not sent costs little more than what is only counted:
+  uint64_t events_a_second = 0;  // of all sites together; 0: no limit
+  uint64_t every = 0;            // one of so many hits of each site; 0: all
   uint32_t max_sites = 16384;
   uint32_t ring_bytes = 32U << 20U;  // a power of two
 };
@@ -52,7 +55,8 @@ struct UprobeSite {
 };
 
 struct SiteCounts {
-  uint64_t calls = 0;
+  uint64_t calls = 0;  // sent + lost + those that were not to be sent
+  uint64_t sent = 0;
   uint64_t lost = 0;
   uint64_t stale = 0;
   uint64_t redispatched = 0;

@@ -29,7 +29,8 @@ struct Hit {
 };
 
 struct HitCounts {
-  uint64_t calls = 0;
+  uint64_t calls = 0;         // delivered, lost and those that were not to be delivered
+  uint64_t sent = 0;          // delivered, or still on the way
   uint64_t lost = 0;          // counted, but not delivered
   uint64_t stale = 0;         // another body lies there now: not counted as calls
   uint64_t redispatched = 0;  // the body was no longer entered: counted where the call arrives

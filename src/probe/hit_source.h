@@ -15,6 +15,9 @@ namespace jitscope {
 struct HitOptions {
   bool events = true;   // each hit, not only how many
   bool stacks = false;  // with the top of the stack
+  // Which hits are delivered at all; all are counted. Decided where they are counted.
+  uint64_t events_a_second = 0;  // of all sites together; 0: no limit
+  uint64_t every = 0;            // one of so many hits of each site; 0: all
 };
 
 class HitSource {

@@ -36,6 +36,8 @@ Result<std::shared_ptr<KernelProbes>> KernelProbes::open(const Process& process,
   BpfSessionOptions session_options;
   session_options.events = options.events;
   session_options.stacks = options.stacks;
+  session_options.events_a_second = options.events_a_second;
+  session_options.every = options.every;
   JITSCOPE_ASSIGN(auto session, BpfSession::open(process, session_options));
   return std::make_shared<KernelProbes>(std::move(session));
 }
@@ -47,7 +49,7 @@ Result<size_t> KernelProbes::poll(std::chrono::milliseconds wait,
 
 HitCounts KernelProbes::counts(uint32_t site) const {
   const SiteCounts counts = session_->counts(site);
-  return {counts.calls, counts.lost, counts.stale, counts.redispatched};
+  return {counts.calls, counts.sent, counts.lost, counts.stale, counts.redispatched};
 }
 
 std::function<Status(const std::string&, std::span<const ReadySlot>)> KernelProbes::on_slots(

@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "code/pattern_settle.h"
+
 namespace jitscope {
 namespace {
 
@@ -105,24 +107,6 @@ Result<std::vector<Pattern>> parse_patterns(const std::vector<std::string>& text
   return patterns;
 }
 
-std::vector<std::string> settle_patterns(std::span<Pattern> patterns,
-                                         std::span<const std::shared_ptr<const MethodName>> names) {
-  std::vector<std::string> remarks;
-  for (Pattern& pattern : patterns) {
-    if (!pattern.ambiguous()) continue;
-    const auto named = [&](const auto& name) { return pattern.names(*name); };
-    if (std::ranges::none_of(names, named)) continue;
-    const bool others = std::ranges::any_of(
-        names, [&](const auto& name) { return pattern.matches(*name) && !pattern.names(*name); });
-    pattern.take_literally();
-    if (!others) continue;
-    remarks.push_back(fmt::format(
-        "'{}' is the name of a method as it stands: what else it would match is left out",
-        pattern.text()));
-  }
-  return remarks;
-}
-
 Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
                                                    std::vector<Pattern> patterns,
                                                    const LoadedMethods& loaded,
@@ -133,7 +117,23 @@ Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
     return selected;
   }
   const Candidates compiled = Candidates::of(snapshot, true);
-  std::vector<std::string> said = settle_patterns(patterns, compiled.names());
+  Candidates all = compiled;
+  std::vector<std::string> said;
+  const auto without = [&](const Pattern& pattern) {
+    return std::ranges::none_of(compiled.names(),
+                                [&](const auto& name) { return pattern.matches(*name); });
+  };
+  // What part of a name is whose is decided among all methods, as it is for a trace.
+  if (loaded && std::ranges::any_of(patterns, without)) {
+    auto names = loaded();
+    if (names) {
+      all.add(*names);
+    } else {
+      said.push_back(unknown_uncompiled(names.error()));
+    }
+  }
+  JITSCOPE_ASSIGN(auto remarks, settle_patterns(patterns, all.pointers()));
+  std::ranges::move(remarks, std::back_inserter(said));
   std::vector<bool> matched(patterns.size(), false);
   std::unordered_set<const MethodName*> wanted;
   for (const auto& name : compiled.names()) {
@@ -148,18 +148,11 @@ Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
   }
   std::optional<Error> first;
   if (std::ranges::count(matched, true) != std::ssize(patterns)) {
-    Candidates all = Candidates::of(snapshot, false);
-    if (loaded) {
-      auto names = loaded();
-      if (names) {
-        all.add(*names);
-      } else {
-        said.push_back(unknown_uncompiled(names.error()));
-      }
-    }
+    Candidates methods = Candidates::of(snapshot, false);
+    methods.add(all.loaded_only());
     for (size_t i = 0; i < patterns.size(); ++i) {
       if (matched[i]) continue;
-      Error error = without_code(patterns[i], all);
+      Error error = without_code(patterns[i], methods);
       said.push_back(to_string(error));
       if (!first) first = std::move(error);
     }
@@ -197,7 +190,7 @@ Status MethodSet::select(const Snapshot& snapshot,
   Candidates candidates = Candidates::of(snapshot, false);
   const size_t compiled = candidates.names().size();
   candidates.add(loaded);
-  remarks_ = settle_patterns(patterns_, candidates.names());
+  JITSCOPE_ASSIGN(remarks_, settle_patterns(patterns_, candidates.pointers()));
   enum class Found : uint8_t { nothing, in_memory, in_code };
   std::vector<Found> found(patterns_.size(), Found::nothing);
   MethodNameList chosen;

@@ -23,14 +23,10 @@ using MethodNameList = std::vector<std::shared_ptr<const MethodName>>;
 // CodeSource::loaded_methods, for those who may not need it.
 using LoadedMethods = std::function<Result<MethodNameList>()>;
 
-// Patterns that are the very name of one of these methods are taken literally from now on
-// ("T.a*b" where a method is called so). A remark for each that would have matched others too.
-std::vector<std::string> settle_patterns(std::span<Pattern> patterns,
-                                         std::span<const std::shared_ptr<const MethodName>> names);
-
 // Bodies whose names match any pattern (all of them when there is none), in the snapshot's order;
 // `notes` gets what is to be said of patterns that match no body. not_found when none does: then it
-// says whether such a method is loaded but not compiled, else the nearest names.
+// says whether such a method is loaded but not compiled, else the nearest names; usage when a
+// pattern does not decide between classes.
 Result<std::vector<const CodeBody*>> select_bodies(const Snapshot& snapshot,
                                                    std::vector<Pattern> patterns,
                                                    const LoadedMethods& loaded = {},
@@ -58,7 +54,9 @@ class MethodSet {
   [[nodiscard]] const std::string& display(size_t index) const { return displays_[index]; }
   // Patterns that matched nothing in select(), with hints; not an error when another one matched.
   [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
-  // Of patterns that matched: which methods are not compiled yet, which pattern is taken literally.
+  // As select() settled them.
+  [[nodiscard]] std::span<const Pattern> patterns() const { return patterns_; }
+  // Of patterns that matched: which methods are not compiled yet, which pattern is taken for what.
   [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
 
   static constexpr size_t npos = static_cast<size_t>(-1);

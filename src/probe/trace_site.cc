@@ -39,6 +39,7 @@ void add_site(MethodReport& report, const TraceSite& site, const HitCounts& coun
     if (site.active) ++report.bodies_probed;
   }
   report.calls += each.counts.calls;
+  report.shown += each.counts.sent;
   report.lost += each.counts.lost;
   report.stale += each.counts.stale;
   report.redispatched += each.counts.redispatched;

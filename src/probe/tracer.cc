@@ -39,7 +39,9 @@ class LiveTracer final : public Tracer {
         source_(source),
         options_(options),
         tracker_(process, source, std::move(methods)),
-        placers_({process, tracker_.snapshot(), {options.events, options.stacks}}),
+        placers_({process,
+                  tracker_.snapshot(),
+                  {options.events, options.stacks, options.events_a_second, options.every}}),
         sites_(process, source, options_.backends, tracker_, placers_) {}
 
   ~LiveTracer() override {
@@ -50,6 +52,7 @@ class LiveTracer final : public Tracer {
 
   [[nodiscard]] const TraceStart& started() const override { return start_; }
   [[nodiscard]] const MethodSet& methods() const override { return tracker_.methods(); }
+  [[nodiscard]] uint64_t calls() const override;
   [[nodiscard]] const Snapshot& snapshot() const override { return tracker_.snapshot(); }
   Result<bool> step(std::chrono::milliseconds wait,
                     const std::function<void(const TracedCall&)>& on_call) override;
@@ -183,6 +186,14 @@ Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
   return true;
 }
 
+uint64_t LiveTracer::calls() const {
+  uint64_t all = 0;
+  for (const TraceSite& site : sites_.all()) {
+    if (site.placed) all += site.placer->hits().counts(site.id).calls;
+  }
+  return all;
+}
+
 MethodReport LiveTracer::report_method(size_t method) const {
   MethodReport report;
   report.method = tracker_.methods().display(method);
@@ -203,15 +214,14 @@ MethodReport LiveTracer::report_method(size_t method) const {
 }
 
 std::vector<Pattern> LiveTracer::unmatched_patterns() const {
-  auto patterns = parse_patterns(options_.patterns);
-  if (!patterns) return {};
-  std::erase_if(*patterns, [&](const Pattern& pattern) {
+  std::vector<Pattern> patterns(methods().patterns().begin(), methods().patterns().end());
+  std::erase_if(patterns, [&](const Pattern& pattern) {
     for (size_t i = 0; i < methods().size(); ++i) {
       if (pattern.matches(methods().name(i))) return true;
     }
     return false;
   });
-  return std::move(*patterns);
+  return patterns;
 }
 
 void LiveTracer::withdraw(TraceReport& report) {

@@ -38,6 +38,8 @@ struct TraceOptions {
   std::span<const Backend* const> backends = all_backends();  // what auto chooses from
   bool events = true;                                         // false: only count
   bool stacks = false;
+  uint64_t events_a_second = 0;  // 0: all
+  uint64_t every = 0;            // hand over one of so many calls of each body; 0: all
   size_t max_methods = 100;
   Waiting waiting;
 };
@@ -60,6 +62,7 @@ struct MethodReport {
   std::string method;
   std::string raw;
   uint64_t calls = 0;
+  uint64_t shown = 0;  // handed over; who shows fewer says so here
   uint64_t lost = 0;
   uint64_t stale = 0;
   uint64_t redispatched = 0;
@@ -81,6 +84,7 @@ struct TraceReport {
   size_t entries_left = 0;
   std::optional<Error> left_because;
   bool target_gone = false;
+  bool counted_only = false;  // nothing was to be shown
   std::vector<std::string> notes;
 };
 
@@ -111,6 +115,8 @@ class Tracer {
 
   [[nodiscard]] virtual const TraceStart& started() const = 0;
   [[nodiscard]] virtual const MethodSet& methods() const = 0;
+  // Of all sites, up to now.
+  [[nodiscard]] virtual uint64_t calls() const = 0;
 
   // Waits at most `wait` for events. False when the target is gone.
   virtual Result<bool> step(std::chrono::milliseconds wait,

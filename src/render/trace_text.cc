@@ -138,6 +138,17 @@ std::string unseen_total(const MethodReport& method) {
                      duration_text(std::chrono::nanoseconds(method.unseen_ns)));
 }
 
+// What --limit, --every and --max-events left out.
+uint64_t not_shown(const MethodReport& method) {
+  return method.calls - std::min(method.calls, method.shown + method.lost);
+}
+
+std::string not_shown_text(const TraceReport& report, const MethodReport& method) {
+  const uint64_t left_out = not_shown(method);
+  if (report.counted_only || left_out == 0) return {};
+  return fmt::format(", {} shown, {} not", method.shown, left_out);
+}
+
 std::string until_text(const SiteReport& site) {
   if (site.until_ns == 0) return {};
   return fmt::format(", then {}", site.reason.empty() ? "freed or replaced" : site.reason);
@@ -261,8 +272,9 @@ std::string started_json(const TraceStart& start) {
 std::string summary_text(const TraceReport& report) {
   std::string out;
   for (const MethodReport& method : report.methods) {
-    fmt::format_to(std::back_inserter(out), "{}: {}, lost {}\n", printable(method.method),
-                   plural(method.calls, "call", "calls"), method.lost);
+    fmt::format_to(std::back_inserter(out), "{}: {}, lost {}{}\n", printable(method.method),
+                   plural(method.calls, "call", "calls"), method.lost,
+                   not_shown_text(report, method));
     append_sites_text(out, method);
     if (method.bodies_alive == 0) {
       fmt::format_to(
@@ -306,6 +318,8 @@ std::string summary_json(const TraceReport& report) {
     JsonObject line("summary");
     line.text("method", method.method)
         .number("calls", method.calls)
+        .number("shown", method.shown)
+        .number("not_shown", not_shown(method))
         .number("lost", method.lost)
         .number("since_ns", method.since_ns)
         .raw("stopped_us", fmt::format("{:.1f}", microseconds(report.stopped)))

@@ -48,7 +48,7 @@ def passed(target):
 
 
 def compare(target, backend, what):
-    run = Run("trace", "-p", target.pid, "--json", "--backend", backend, *NAMES.values())
+    run = Run("trace", "-p", target.pid, "--json", "--limit", 0, "--backend", backend, *NAMES.values())
     run.started()
     wanted = passed(target)
     run.interrupt()

@@ -175,7 +175,7 @@ def test_trace_to_a_full_disk():
         before = [target.memory(entry, 16).hex() for entry in entries]
         for options in (("--json",), ()):
             with open(disk.path / "out", "w", encoding="utf-8") as out, ThreadPoolExecutor(1) as pool:
-                running = pool.submit(run, "trace", "-p", target.pid, *options, "truth.js:hot", stdout=out)
+                running = pool.submit(run, "trace", "-p", target.pid, "--limit", "0", *options, "truth.js:hot", stdout=out)
                 while not running.done():
                     target.go("go 10000")
                 done = running.result()

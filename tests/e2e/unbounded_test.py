@@ -47,7 +47,8 @@ def trace_with_callers(target, before=lambda: None, after=lambda: None):
     """Calls traced with their callers, jumps in place; what jitscope said, after the probes were taken away."""
     target.write_map()
     entries = [target.memory(target.entry(k), 16) for k in range(target.count)]
-    trace = Run("trace", "-p", target.pid, "--stack", "--json", "--backend", "trampoline", "page_f*")
+    trace = Run("trace", "-p", target.pid, "--stack", "--json", "--limit", 0, "--backend", "trampoline",
+                "page_f*")
     trace.started()
     check(target.memory(target.entry(0), 16) != entries[0], "a jump was put at the entry")
     before()

@@ -51,8 +51,29 @@ TEST(Glob, StarMatchesAnyRun) {
   EXPECT_TRUE(glob_match("*b*b*", "xbyb"));
   EXPECT_FALSE(glob_match("*b*b*", "xby"));
   EXPECT_FALSE(glob_match("", "a"));
-  EXPECT_FALSE(glob_match("a?c", "abc"));
+}
+
+TEST(Glob, OneCharacterAndSets) {
+  EXPECT_TRUE(glob_match("a?c", "abc"));
   EXPECT_TRUE(glob_match("a?c", "a?c"));
+  EXPECT_TRUE(glob_match("a?c",
+                         "a\xc3\xa4"
+                         "c"));
+  EXPECT_FALSE(glob_match("a?c", "ac"));
+  EXPECT_TRUE(glob_match("[a-cx]1", "b1"));
+  EXPECT_TRUE(glob_match("[a-cx]1", "x1"));
+  EXPECT_FALSE(glob_match("[a-cx]1", "d1"));
+  EXPECT_TRUE(glob_match("[!a-c]1", "d1"));
+  EXPECT_FALSE(glob_match("[^a-c]1", "b1"));
+  EXPECT_TRUE(glob_match("*[0-9]", "put12"));
+  EXPECT_TRUE(glob_match("[a-]", "-"));
+  EXPECT_TRUE(glob_match("int[]", "int[]")) << "an array";
+  EXPECT_FALSE(glob_match("int[]", "int"));
+  EXPECT_TRUE(glob_match("x[ab", "x[ab")) << "no set";
+  EXPECT_TRUE(glob_match("*[Symbol.iterator]", "get [Symbol.iterator]")) << "itself too";
+  EXPECT_TRUE(is_glob("a?"));
+  EXPECT_TRUE(is_glob("a[b]"));
+  EXPECT_FALSE(is_glob("f(int[])"));
 }
 
 TEST(Glob, ManyStarsDoNotExplode) {
@@ -102,6 +123,53 @@ TEST(PatternMatch, Parameters) {
   EXPECT_TRUE(matches("T.g()", java("T", "g", "")));
   EXPECT_TRUE(matches("T.g(*)", java("T", "g", "")));
   EXPECT_TRUE(matches("void T.f(int,long)", name)) << "the raw name";
+}
+
+TEST(PatternMatch, SpellingsOfOtherTools) {
+  const MethodName name = java("a.b.C", "m", "int,java.lang.String,long[][]");
+  for (const std::string_view good :
+       {"a/b/C.m", "a/b/C::m", "a/b/C/m", "La/b/C;::m", "La/b/C;.m", "a/b/C.m(*)", "a/b/*.m",
+        "a.b.C.m(ILjava/lang/String;[[J)V", "a/b/C.m(ILjava/lang/String;[[J)Ljava/lang/Object;",
+        "La/b/C;::m(ILjava/lang/String;[[J)V", "void a.b.C.m(int, java.lang.String, long[][])",
+        "public static final a.b.D[] a.b.C.m(int,java.lang.String,long[][])", "public void a.b.C.m",
+        "a.b.?.m", "a.b.[A-D].m", "a.b.C.m(int,*,long[][])"}) {
+    EXPECT_TRUE(matches(good, name)) << good;
+  }
+  for (const std::string_view bad :
+       {"a/b/C.n", "a.b.C.m(I)V", "a.b.C.m(ILjava/lang/String;[J)V", "int a.b.C.m(int)", "b/C.m",
+        "a.b.C.m(ILjava/lang/String;[[J)X", "word a.b.C.m", "a.b.[E-Z].m"}) {
+    EXPECT_FALSE(matches(bad, name)) << bad;
+  }
+  EXPECT_TRUE(matches("a.C.f()V", java("a.C", "f", "")));
+  EXPECT_TRUE(matches("a.C$$Lambda/0x1.f", java("a.C$$Lambda/0x1", "f", "")));
+}
+
+TEST(PatternMatch, RegularExpressions) {
+  const MethodName put = java("java.util.HashMap", "putVal", "int,java.lang.Object");
+  for (const std::string_view good :
+       {"/HashMap\\.put/", "/put[A-Z]/", "/^java\\.util\\./", "/Object\\)$/", "/(?i)hashmap/"}) {
+    EXPECT_TRUE(matches(good, put)) << good;
+  }
+  for (const std::string_view bad : {"/^put/", "/HashMap#put/", "/putval/"}) {
+    EXPECT_FALSE(matches(bad, put)) << bad;
+  }
+  EXPECT_TRUE(matches("/server\\.js:1/", script("handle", "/srv/server.js:12:7")));
+  EXPECT_FALSE(Pattern::parse("/put/")->exact());
+  EXPECT_TRUE(Pattern::parse("/put/")->may_match(put));
+  for (const std::string_view wrong : {"/put(/", "/a**/", "/(?=x)/", "/(a)\\1/", "/x{100000}/"}) {
+    const Result<Pattern> parsed = Pattern::parse(wrong);
+    ASSERT_FALSE(parsed) << wrong;
+    EXPECT_EQ(parsed.error().kind, ErrorKind::usage);
+  }
+}
+
+// Time would be exponential, or the stack too deep, in engines that go back.
+TEST(PatternMatch, HostileNamesDoNotHoldARegularExpressionUp) {
+  const MethodName name = java("T", std::string(100'000, 'a'), "");
+  EXPECT_FALSE(matches("/(a*)*b/", name));
+  EXPECT_FALSE(matches("/(a|aa)+$x/", name));
+  EXPECT_TRUE(matches("/T\\.(a|b)+/", name));
+  EXPECT_FALSE(matches("/T.b/", java("T", "\xff\xfe\xc0", "")));
 }
 
 TEST(PatternMatch, SpecialJavaNames) {

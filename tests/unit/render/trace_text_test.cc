@@ -203,6 +203,7 @@ TraceReport report() {
   method.method = "pkg.T.\"m\"\n;(int)";
   method.calls = 10;
   method.lost = 3;
+  method.shown = 5;
   method.stale = 1;
   method.redispatched = 2;
   method.since_ns = 100;
@@ -216,7 +217,7 @@ TraceReport report() {
   placed.placed = true;
   placed.since_ns = 100;
   placed.until_ns = 5'000'100;
-  placed.counts = {10, 3, 1, 2};
+  placed.counts = {10, 5, 3, 1, 2};
   SiteReport refused;
   refused.address = 0x2000;
   refused.tier = Tier::c1_full;
@@ -240,6 +241,8 @@ TEST(SummaryJson, OneLineAMethodWithTheDocumentedKeys) {
   EXPECT_EQ(first["method"], "pkg.T.\"m\"\n;(int)");
   EXPECT_EQ(first["calls"], 10);
   EXPECT_EQ(first["lost"], 3);
+  EXPECT_EQ(first["shown"], 5);
+  EXPECT_EQ(first["not_shown"], 2);
   EXPECT_EQ(first["since_ns"], 100);
   EXPECT_EQ(first["stopped_us"], 1500.0);
   ASSERT_EQ(first["sites"].size(), 1U);
@@ -263,7 +266,7 @@ TEST(SummaryJson, OneLineAMethodWithTheDocumentedKeys) {
 
 TEST(SummaryText, SaysWhatItSawAndWhatNot) {
   const std::string text = summary_text(report());
-  EXPECT_THAT(text, HasSubstr("pkg.T.\"m\"\\x0a;(int): 10 calls, lost 3\n"));
+  EXPECT_THAT(text, HasSubstr("pkg.T.\"m\"\\x0a;(int): 10 calls, lost 3, 5 shown, 2 not\n"));
   EXPECT_THAT(text,
               HasSubstr("0x1000  c2          trampoline 10 calls, watched 5.0 ms, then freed or "
                         "replaced\n"));
