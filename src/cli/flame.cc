@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <map>
 
 #include "base/output_file.h"
 #include "base/unique_fd.h"
@@ -14,18 +15,14 @@
 #include "cli/options.h"
 #include "cli/profile_options.h"
 #include "profile/collector.h"
-#include "render/firefox_profile.h"
 #include "render/flame_page.h"
 #include "render/folded.h"
 #include "render/folded_sides.h"
 #include "render/json.h"
-#include "render/pprof.h"
-#include "render/speedscope.h"
+#include "render/output_form.h"
 
 namespace jitscope {
 namespace {
-
-enum class Form : uint8_t { page, folded, pprof, speedscope, firefox };
 
 struct FlameArguments {
   ProfileArguments profile;
@@ -36,37 +33,6 @@ struct FlameArguments {
   std::string title;
   bool per_thread = false;
 };
-
-Result<Form> form_of(const std::string& path) {
-  constexpr std::pair<std::string_view, Form> forms[] = {
-      {".html", Form::page},           {".folded", Form::folded},
-      {".txt", Form::folded},          {".pb.gz", Form::pprof},
-      {".pprof", Form::pprof},         {".speedscope.json", Form::speedscope},
-      {".firefox.json", Form::firefox}};
-  for (const auto& [ending, form] : forms) {
-    if (path.ends_with(ending)) return form;
-  }
-  // What users of other tools try.
-  constexpr std::pair<std::string_view, std::string_view> others[] = {
-      {".svg", "an interactive page: -o x.html"},
-      {".collapsed", "the same is -o x.folded"},
-      {".jfr",
-       "JFR is not written; Firefox Profiler and speedscope show a timeline too: -o "
-       "x.firefox.json, -o x.speedscope.json"},
-      {".otlp", "of OpenTelemetry's formats none is written; its tools read pprof: -o x.pb.gz"},
-      {".json", "-o x.speedscope.json or -o x.firefox.json, each for its viewer"},
-      {".pb", "pprof is compressed: -o x.pb.gz"},
-      {".gz", "pprof: -o x.pb.gz"}};
-  constexpr std::string_view all =
-      ".html, .folded (.txt), .pb.gz (.pprof), .speedscope.json or .firefox.json; -.folded is "
-      "standard output";
-  for (const auto& [ending, instead] : others) {
-    if (!path.ends_with(ending)) continue;
-    return fail(ErrorKind::usage, fmt::format("flame does not write {}", ending), path,
-                fmt::format("{}. It takes {}", instead, all));
-  }
-  return fail(ErrorKind::usage, "the extension of -o says no form", path, std::string(all));
-}
 
 // A file of this user's is replaced, with -f any other too.
 Result<OutputFile> create_output(const FlameArguments& arguments) {
@@ -83,6 +49,7 @@ Status write_file(const FlameArguments& arguments, std::string_view text) {
 struct Loaded {
   Profile profile;
   uint64_t wall_start = 0;  // nanoseconds since 1970, 0 = not known
+  std::map<std::string, std::string> build_ids;
 };
 
 Result<Loaded> load_folded(const std::string& path) {
@@ -170,54 +137,30 @@ uint64_t samples_of(const Profile& profile, uint32_t event) {
   return samples;
 }
 
-// Folded stacks of a large recording go out in pieces.
-Status write_folded_file(const Profile& profile, const FlameArguments& arguments, uint32_t event) {
-  FoldedOptions options;
-  options.event = event;
-  options.per_thread = arguments.per_thread;
+Status write_form(const Loaded& loaded, const OutputForm& form, const FlameArguments& arguments,
+                  uint32_t event) {
+  const OutputInput input{.profile = loaded.profile,
+                          .title = arguments.title,
+                          .event = event,
+                          .per_thread = arguments.per_thread,
+                          .wall_clock_start = loaded.wall_start,
+                          .build_ids = loaded.build_ids};
   if (arguments.output == "-.folded") {
-    write_folded(profile, options, [](std::string_view piece) { output().write_bulk(piece); });
-    return {};
+    return form.write(input, [](std::string_view piece) {
+      output().write_bulk(piece);
+      return Status();
+    });
   }
   JITSCOPE_ASSIGN(OutputFile file, create_output(arguments));
-  Status status;
-  write_folded(profile, options, [&](std::string_view piece) {
-    if (status) status = file.write(piece);
-  });
-  JITSCOPE_TRY(status);
+  JITSCOPE_TRY(form.write(input, [&](std::string_view piece) { return file.write(piece); }));
   return file.commit(usual_file_mode());
 }
 
-Status write_form(const Loaded& loaded, Form form, const FlameArguments& arguments,
-                  uint32_t event) {
-  const Profile& profile = loaded.profile;
-  switch (form) {
-    case Form::page: {
-      FlameOptions options;
-      options.title = arguments.title;
-      options.event = event;
-      return write_file(arguments, flame_page(profile, options));
-    }
-    case Form::folded:
-      return write_folded_file(profile, arguments, event);
-    case Form::pprof: {
-      JITSCOPE_ASSIGN(const std::string text,
-                      pprof_profile(profile, {.wall_clock_start = loaded.wall_start}));
-      return write_file(arguments, text);
-    }
-    case Form::speedscope:
-      return write_file(arguments, speedscope_json(profile, {.name = arguments.title}));
-    case Form::firefox:
-      return write_file(arguments,
-                        firefox_profile(profile, {.wall_clock_start = loaded.wall_start}));
-  }
-  return {};
-}
-
 Status make_flame(const FlameArguments& arguments, bool& empty) {
-  JITSCOPE_ASSIGN(const Form form, form_of(arguments.output));
+  JITSCOPE_ASSIGN(const OutputForm* form, output_form_of(arguments.output));
+  const bool page = std::string_view(form->endings[0]) == ".html";
   if (!arguments.diff.empty()) {
-    if (form != Form::page) {
+    if (!page) {
       return fail(ErrorKind::usage, "--diff gives a page: -o FILE.html", arguments.output);
     }
     JITSCOPE_ASSIGN(Profile before, load_side(arguments.diff[0], arguments.profile));
@@ -226,7 +169,7 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
     empty = before.samples == 0 && after.samples == 0;
     return write_diff(arguments, before, after, {arguments.diff[0], arguments.diff[1]});
   }
-  const bool timeline = form == Form::speedscope || form == Form::firefox;
+  const bool timeline = form->timeline;
   Result<Loaded> loaded = arguments.folded.empty()
                               ? load(arguments.profile.input, arguments.profile, timeline)
                           : is_recording(arguments.folded)
@@ -234,7 +177,7 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
                               : load_folded(arguments.folded);
   if (!loaded) return fail(loaded.error());
   const Profile& profile = loaded->profile;
-  if (form == Form::page && arguments.event.empty() && has_two_sides(profile)) {
+  if (page && arguments.event.empty() && has_two_sides(profile)) {
     const auto [before, after] = split_sides(profile);
     empty = profile.samples == 0;
     return write_diff(arguments, before, after, {"before", "after"});
@@ -242,7 +185,7 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
   JITSCOPE_ASSIGN(const uint32_t event, event_number(profile, arguments.event));
   const uint64_t samples = samples_of(profile, event);
   empty = samples == 0;
-  JITSCOPE_TRY(write_form(*loaded, form, arguments, event));
+  JITSCOPE_TRY(write_form(*loaded, *form, arguments, event));
   const bool several = event < profile.events.size() && profile.events.size() > 1;
   report_note(fmt::format("{}: {} samples{}, {} lost", printable(arguments.output), samples,
                           several ? " of " + printable(profile.events[event].name) : "",
