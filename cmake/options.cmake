@@ -5,6 +5,11 @@ target_compile_options(jitscope_options INTERFACE
   -fno-omit-frame-pointer
   # libstdc++ 12's stable_sort uses what C++23 calls deprecated.
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
+option(JITSCOPE_WERROR "Warnings are errors (what scripts/test builds with)" OFF)
+if(JITSCOPE_WERROR)
+  # g++ 12 takes strings of its own library for uninitialized.
+  target_compile_options(jitscope_options INTERFACE -Werror -Wno-error=maybe-uninitialized)
+endif()
 target_include_directories(jitscope_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(JITSCOPE_SANITIZE)
   target_compile_options(jitscope_options INTERFACE -fsanitize=${JITSCOPE_SANITIZE} -fno-sanitize-recover=all)

@@ -17,11 +17,11 @@ namespace jitscope {
 
 struct OutputInput {
   const Profile& profile;
-  std::string title;                             // "" takes the recording's command
-  uint32_t event = 0;                            // the one that is shown, or shown first
-  bool per_thread = false;                       // where a form merges threads otherwise
-  uint64_t wall_clock_start = 0;                 // nanoseconds since 1970; 0 when not known
-  std::map<std::string, std::string> build_ids;  // of mapped files, by path
+  std::string title = {};                             // "" takes the recording's command
+  uint32_t event = 0;                                 // the one that is shown, or shown first
+  bool per_thread = false;                            // where a form merges threads otherwise
+  uint64_t wall_clock_start = 0;                      // nanoseconds since 1970; 0 when not known
+  std::map<std::string, std::string> build_ids = {};  // of mapped files, by path
 };
 // Takes the text in pieces.
 using OutputSink = std::function<Status(std::string_view)>;

@@ -78,7 +78,7 @@ def test_examples():
                 run = jitscope("__parse", *call)
                 equal(run.out + run.err, [], f"{example['line']!r}")
                 check(not words or any(each[:1] == words for each in calls), f"{example['line']!r} is of {words}")
-    check("required" in jitscope("__parse", "trace", "x", status=2).error, "what does not parse is told")
+    check("--backend" in jitscope("__parse", "trace", "--backend", "x", status=2).error, "what does not parse is told")
 
 
 def in_bash(*words, kind=9, directory="/"):

@@ -70,7 +70,7 @@ TEST(JsonString, RandomBytesAlwaysParse) {
   for (int round = 0; round < 5000; ++round) {
     std::string text(random() % 24, '\0');
     for (char& c : text) c = static_cast<char>(random());
-    EXPECT_NO_THROW((void)Json::parse(json_string(text))) << json_string(text);
+    EXPECT_TRUE(Json::accept(json_string(text))) << json_string(text);
   }
 }
 

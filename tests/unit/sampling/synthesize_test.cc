@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/byte_cursor.h"
 
 namespace jitscope {
@@ -129,7 +131,7 @@ TEST(Synthesize, ThreadsOfThisProcess) {
   EXPECT_EQ(records[2].type, RecordType::comm);
   ByteCursor comm{std::string_view(records[2].body)};
   comm.skip(8);
-  EXPECT_EQ(comm.c_string(), "unit_process");
+  EXPECT_EQ(comm.c_string(), std::string(program_invocation_short_name).substr(0, 15));
 }
 
 TEST(Synthesize, NothingOfAProcessThatIsGone) {
