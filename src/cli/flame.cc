@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <map>
 
 #include "base/output_file.h"
 #include "base/unique_fd.h"
@@ -21,6 +22,7 @@
 #include "render/json.h"
 #include "render/pprof.h"
 #include "render/speedscope.h"
+#include "symbolize/elf_image.h"
 
 namespace jitscope {
 namespace {
@@ -83,6 +85,7 @@ Status write_file(const FlameArguments& arguments, std::string_view text) {
 struct Loaded {
   Profile profile;
   uint64_t wall_start = 0;  // nanoseconds since 1970, 0 = not known
+  std::map<std::string, std::string> build_ids;
 };
 
 Result<Loaded> load_folded(const std::string& path) {
@@ -106,6 +109,9 @@ Result<Loaded> load_recording(const std::string& path, const ProfileArguments& a
   loaded.profile = collector.take();
   if (const auto wall = session->facts().wall_time(loaded.profile.first_time)) {
     loaded.wall_start = static_cast<uint64_t>(*wall);
+  }
+  for (const auto& [file, id] : session->files().build_ids()) {
+    loaded.build_ids[file] = build_id_text(id);
   }
   report_session(*session);
   return loaded;
@@ -202,7 +208,8 @@ Status write_form(const Loaded& loaded, Form form, const FlameArguments& argumen
       return write_folded_file(profile, arguments, event);
     case Form::pprof: {
       JITSCOPE_ASSIGN(const std::string text,
-                      pprof_profile(profile, {.wall_clock_start = loaded.wall_start}));
+                      pprof_profile(profile, {.wall_clock_start = loaded.wall_start,
+                                              .build_ids = loaded.build_ids}));
       return write_file(arguments, text);
     }
     case Form::speedscope:

@@ -16,6 +16,7 @@
 #include "probe/undo.h"
 #include "process/tracefs.h"
 #include "process/word_size.h"
+#include "runtimes/machine.h"
 
 namespace jitscope {
 namespace {
@@ -93,6 +94,7 @@ class LiveExposer final : public Exposer {
 Status LiveExposer::begin() {
   trampolines_.set_patience({patience_at_start, options_.stop_asked, options_.on_wait});
   JITSCOPE_TRY(check_64_bit(process_));
+  JITSCOPE_TRY(check_machine(process_));
   if (!source_.code_is_fixed()) {
     return fail(ErrorKind::not_possible,
                 fmt::format("methods can be exposed only where code does not move: {}",

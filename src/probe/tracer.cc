@@ -29,6 +29,7 @@
 #include "probe/undo.h"
 #include "probe_shared.h"
 #include "process/word_size.h"
+#include "runtimes/machine.h"
 
 namespace jitscope {
 namespace {
@@ -110,6 +111,7 @@ class LiveTracer final : public Tracer {
 Status LiveTracer::begin() {
   be_patient(patience_at_start, options_.stop_asked);
   JITSCOPE_TRY(check_64_bit(process_));
+  JITSCOPE_TRY(check_machine(process_));
   JITSCOPE_ASSIGN(const BackendChoice choice, choose_backend(options_.backend, source_));
   backend_ = choice.backend;
   automatic_ = choice.automatic;
