@@ -20,6 +20,7 @@
 #include "render/folded_sides.h"
 #include "render/json.h"
 #include "render/output_form.h"
+#include "symbolize/elf_image.h"
 
 namespace jitscope {
 namespace {
@@ -73,6 +74,9 @@ Result<Loaded> load_recording(const std::string& path, const ProfileArguments& a
   loaded.profile = collector.take();
   if (const auto wall = session->facts().wall_time(loaded.profile.first_time)) {
     loaded.wall_start = static_cast<uint64_t>(*wall);
+  }
+  for (const auto& [file, id] : session->files().build_ids()) {
+    loaded.build_ids[file] = build_id_text(id);
   }
   report_session(*session);
   return loaded;

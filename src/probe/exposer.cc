@@ -15,6 +15,7 @@
 #include "probe/trampolines.h"
 #include "probe/undo.h"
 #include "process/word_size.h"
+#include "runtimes/machine.h"
 
 namespace jitscope {
 namespace {
@@ -92,6 +93,7 @@ class LiveExposer final : public Exposer {
 Status LiveExposer::begin() {
   trampolines_.set_patience(options_.waiting.while_placing(patience_at_start));
   JITSCOPE_TRY(check_64_bit(process_));
+  JITSCOPE_TRY(check_machine(process_));
   if (!source_.code_is_fixed()) {
     return fail(ErrorKind::not_possible,
                 fmt::format("methods can be exposed only where code does not move: {}",

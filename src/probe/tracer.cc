@@ -21,6 +21,7 @@
 #include "probe/trace_sites.h"
 #include "probe/undo.h"
 #include "process/word_size.h"
+#include "runtimes/machine.h"
 
 namespace jitscope {
 namespace {
@@ -86,6 +87,7 @@ class LiveTracer final : public Tracer {
 Status LiveTracer::begin() {
   placers_.set_patience(options_.waiting.while_placing(patience_at_start));
   JITSCOPE_TRY(check_64_bit(process_));
+  JITSCOPE_TRY(check_machine(process_));
   JITSCOPE_ASSIGN(BackendChoice choice,
                   choose_backend(options_.backend, options_.backends, process_, source_));
   const Backend& backend = *choice.backend;

@@ -37,6 +37,7 @@ Status write_folded_stacks(const OutputInput& input, const OutputSink& sink) {
 Status write_pprof(const OutputInput& input, const OutputSink& sink) {
   PprofOptions options;
   options.wall_clock_start = input.wall_clock_start;
+  options.build_ids = input.build_ids;
   JITSCOPE_ASSIGN(const std::string text, pprof_profile(input.profile, options));
   return sink(text);
 }

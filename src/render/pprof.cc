@@ -37,6 +37,7 @@ enum Label : uint32_t { label_key = 1, label_str = 2, label_num = 3 };
 enum Mapping : uint32_t {
   mapping_id = 1,
   mapping_filename = 5,
+  mapping_build_id = 6,
   mapping_has_functions = 7,
   mapping_has_filenames = 8,
   mapping_has_line_numbers = 9,
@@ -80,7 +81,7 @@ class Writer {
     }
     write_locations();
     write_samples();
-    write_mappings();
+    write_mappings(options);
     out_.number(field::time_nanos, options.wall_clock_start);
     out_.number(field::duration_nanos,
                 profile_.last_time - std::min(profile_.first_time, profile_.last_time));
@@ -287,11 +288,15 @@ class Writer {
     return at->second;
   }
 
-  void write_mappings() {
+  void write_mappings(const PprofOptions& options) {
     for (size_t i = 0; i < mappings_.size(); ++i) {
       ProtobufMessage message;
       message.number(field::mapping_id, i + 1);
       message.number(field::mapping_filename, mappings_[i].filename);
+      const auto id = options.build_ids.find(strings_[mappings_[i].filename]);
+      if (id != options.build_ids.end()) {
+        message.number(field::mapping_build_id, string(id->second));
+      }
       // Also where nothing has a name: what could be found is found, and there are no addresses to
       // look for more.
       message.number(field::mapping_has_functions, 1);

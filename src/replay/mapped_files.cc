@@ -32,6 +32,15 @@ void MappedFiles::add_build_id(std::string_view path, std::span<const std::byte>
   build_ids_[std::string(path)].assign(id.begin(), id.end());
 }
 
+std::map<std::string, std::vector<std::byte>> MappedFiles::build_ids() const {
+  std::map<std::string, std::vector<std::byte>> ids;
+  for (const auto& entry : files_) {
+    const auto& id = entry->info.build_id;
+    if (!id.empty()) ids[entry->info.shown].assign(id.begin(), id.end());
+  }
+  return ids;
+}
+
 uint32_t MappedFiles::number(const perfdata::Mmap& mmap) {
   Key key{std::string(mmap.path), mmap.has_inode ? mmap.inode : 0,
           std::vector<std::byte>(mmap.build_id.begin(), mmap.build_id.end())};

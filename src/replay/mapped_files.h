@@ -59,6 +59,8 @@ class MappedFiles {
   void add_build_id(std::string_view path, std::span<const std::byte> id);
 
   [[nodiscard]] const MappedFileInfo& info(uint32_t file) const { return files_[file]->info; }
+  // Of all files that have one, by their paths as they are shown.
+  [[nodiscard]] std::map<std::string, std::vector<std::byte>> build_ids() const;
   const MappedContents& open(uint32_t file);
   // Whether open() would say that it is an ELF file, without reading its symbols where possible.
   bool is_elf(uint32_t file);

@@ -16,6 +16,7 @@
 #include "process/rights.h"
 #include "process/word_size.h"
 #include "runtimes/all_runtimes.h"
+#include "runtimes/machine.h"
 #include "runtimes/perf_map_source.h"
 
 namespace jitscope {
@@ -112,6 +113,11 @@ void judge(const Process& process, const std::vector<Mapping>& maps, ProcessFind
     findings.not_probeable =
         fmt::format("its methods can be named, but where calls enter is not known ({})",
                     findings.sources.front().detail);
+    return;
+  }
+  if (const std::string machine = foreign_machine(process, findings.runtime); !machine.empty()) {
+    findings.not_probeable =
+        fmt::format("its runtime is for {}, run by an emulator: its methods can be named", machine);
     return;
   }
   const std::string no_probes = why_no_probes();

@@ -6,7 +6,7 @@ import re
 import shutil
 
 import harness
-from harness import Run, bodies, check, equal, jitscope, scratch, wait_for
+from harness import Child, Run, bodies, check, equal, jitscope, scratch, wait_for
 from runtimes import PageTarget, jdks, jit_page, start_java, warm
 
 FIXED = "Truth.fixed(int)"
@@ -138,9 +138,10 @@ def test_silence():
     with start_java(java, "TruthMain", flags=flags) as target:
         target.go("go 1")  # loads the class
         check("not compiled yet" in silence(target, "Truth.fixed"), "interpreted")
-        warm(target, ["TruthMain.callFixed(int)"], "c2")
-        error = silence(target, "Truth.fixed")
-        check("inlined into" in error and "TruthMain.callFixed(int)" in error, f"inlined: {error}")
+        host = "TruthMain.callVirtual(Truth$Base,int,int)"
+        warm(target, [host], "c2")
+        error = silence(target, "Truth$One.virtual")
+        check("inlined into" in error and host in error, f"inlined: {error}")
 
 
 def test_hints():
@@ -177,5 +178,44 @@ def test_record_while_a_command_runs():
             jitscope("record", "-a", "-o", place / "all.data", "--", "true")
 
 
+# Memory that code may run in, as a JIT has it.
+CODE = "import ctypes, mmap; x = mmap.mmap(-1, 4096, prot=7); at = ctypes.addressof(ctypes.c_char.from_buffer(x)); "
+ADDRESS = "{at:x}"
+
+
+def test_removed_map():
+    """A runtime goes on writing to a map that was removed; its names are still there."""
+    pid_and_wait = "import os, sys; m = open(f'/tmp/perf-{os.getpid()}.map', 'w'); " \
+        f"m.write(f'{ADDRESS} 10 removed_but_open\\n'); m.flush(); os.remove(m.name); print('ready', flush=True); " \
+        "sys.stdin.read()"
+    with Child(["python3", "-c", CODE + pid_and_wait]) as target:
+        target.expect("ready")
+        run = jitscope("methods", "-p", target.pid, "--json")
+        equal({body["method"] for body in run.objects("body")}, {"removed_but_open"}, "names")
+        if os.geteuid() == 0:
+            os.chown(f"/proc/{target.pid}/fd/3", 65534, 65534)
+            run = jitscope("methods", "-p", target.pid, status=3)
+            check("belongs to user 65534" in run.error, f"the checks of other maps: {run.error}")
+
+
+def test_foreign_machine():
+    """A runtime under an emulator, as far as its mappings tell: named, and no probe is placed."""
+    place = scratch()
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xb7\x00" + bytes(4076)
+    (place / "libjvm.so").write_bytes(header)
+    program = CODE + (f"import os, sys; f = open('{place}/libjvm.so', 'rb'); "
+               "y = mmap.mmap(f.fileno(), 4096, prot=1); m = open(f'/tmp/perf-{os.getpid()}.map', 'w'); "
+               f"m.write(f'{ADDRESS} 10 void T.f(int)\\n'); m.flush(); print('ready', flush=True); sys.stdin.read(); os.remove(m.name)")
+    with Child(["python3", "-c", program]) as target:
+        target.expect("ready")
+        run = jitscope("methods", "-p", target.pid, "--json")
+        equal({body["method"] for body in run.objects("body")}, {"T.f(int)"}, "names")
+        for words in (["trace", "-c"], ["expose"]):
+            run = jitscope(*words, "-p", target.pid, "T.f", status=3)
+            check("aarch64" in run.error, f"{words}: {run.error}")
+        target.process.stdin.close()
+        target.finish()
+
+
 harness.main(test_patterns, test_process, test_durations, test_limit, test_silence, test_hints,
-             test_record_while_a_command_runs)
+             test_record_while_a_command_runs, test_removed_map, test_foreign_machine)

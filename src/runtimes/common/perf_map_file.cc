@@ -2,14 +2,17 @@
 // (kernel 5.6) for paths in a container.
 #include "runtimes/common/perf_map_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "base/file_kind.h"
 #include "base/open_file.h"
@@ -61,11 +64,11 @@ int64_t start_time_ns(const Process& process) {
   return now(CLOCK_REALTIME) - (now(CLOCK_BOOTTIME) - since_boot);
 }
 
-Result<UniqueFd> open_perf_map(const PerfMapPlace& place, const PerfMapTrust& trust) {
-  // O_PATH opens nothing: no FIFO waits, no device notices.
-  const UniqueFd path =
-      open_in_root(place.root, place.path, O_PATH | (trust.force ? 0 : O_NOFOLLOW));
-  if (!path) return fail(system_error("cannot open the perf map", place.shown()));
+namespace {
+
+// Of a file that was opened with O_PATH.
+Result<UniqueFd> checked(const UniqueFd& path, const PerfMapPlace& place,
+                         const PerfMapTrust& trust) {
   struct stat info{};
   if (::fstat(path.get(), &info) != 0) return fail(system_error("fstat", place.shown()));
   if (S_ISLNK(info.st_mode)) {
@@ -104,11 +107,51 @@ Result<UniqueFd> open_perf_map(const PerfMapPlace& place, const PerfMapTrust& tr
   return file;
 }
 
+// A file of this name that was removed while the process has it open, as its runtime does. Opened
+// with O_PATH; none when there is none, or the process's descriptors are not to be seen.
+UniqueFd removed_but_open(const Process& process, const PerfMapPlace& place) {
+  constexpr size_t most = 65'536;
+  const std::string folder = fmt::format("/proc/{}/fd", process.pid());
+  const std::string wanted = place.path + " (deleted)";
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), ::closedir);
+  if (!listing) return {};
+  size_t seen = 0;
+  for (const dirent* entry = ::readdir(listing.get()); entry != nullptr && seen < most;
+       entry = ::readdir(listing.get()), ++seen) {
+    const std::string name = folder + '/' + static_cast<const char*>(entry->d_name);
+    std::array<char, PATH_MAX> text{};
+    const ssize_t length = ::readlink(name.c_str(), text.data(), text.size());
+    if (length <= 0) continue;
+    // Of another mount namespace the kernel may show more in front.
+    if (!std::string_view(text.data(), static_cast<size_t>(length)).ends_with(wanted)) continue;
+    UniqueFd file(::open(name.c_str(), O_PATH | O_CLOEXEC));
+    struct stat info{};
+    // A file of another name may be called so: the right one has no name left.
+    if (file && ::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 0) {
+      return file;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<UniqueFd> open_perf_map(const PerfMapPlace& place, const PerfMapTrust& trust) {
+  // O_PATH opens nothing: no FIFO waits, no device notices.
+  const UniqueFd path =
+      open_in_root(place.root, place.path, O_PATH | (trust.force ? 0 : O_NOFOLLOW));
+  if (!path) return fail(system_error("cannot open the perf map", place.shown()));
+  return checked(path, place, trust);
+}
+
 Result<UniqueFd> open_perf_map(const Process& process, const PerfMapPlace& place, bool force) {
   // A start time is exact to a clock tick (10 ms) and file times to a jiffy.
   constexpr int64_t kSlack = 50'000'000;
-  return open_perf_map(place,
-                       PerfMapTrust{process.status().uid, start_time_ns(process) - kSlack, force});
+  const PerfMapTrust trust{process.status().uid, start_time_ns(process) - kSlack, force};
+  auto file = open_perf_map(place, trust);
+  if (file || file.error().kind != ErrorKind::not_found) return file;
+  const UniqueFd removed = removed_but_open(process, place);
+  return removed ? checked(removed, place, trust) : std::move(file);
 }
 
 namespace {

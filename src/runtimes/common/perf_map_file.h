@@ -36,7 +36,8 @@ struct PerfMapPlace {
                                                         std::string_view directory,
                                                         std::string_view map_path);
 
-// Opens and checks. not_found: no such file. not_permitted: refused, and why. `force` lifts the
+// Opens and checks; one that was removed while the process holds it open is read all the same.
+// not_found: no such file. not_permitted: refused, and why. `force` lifts the
 // checks of owner, symbolic link and age, never that it must be a regular file.
 Result<UniqueFd> open_perf_map(const Process& process, const PerfMapPlace& place, bool force);
 

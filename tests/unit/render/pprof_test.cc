@@ -235,7 +235,10 @@ TEST(Pprof, MainMappingAndFlags) {
   b.add(1, b.stack({b.frame(kernel)}), 1);
   b.add(0, b.stack({b.frame(nameless)}), 1);
   b.add(0, b.stack({b.frame(program), b.frame(inlined)}), 5);
-  const auto bytes = pprof_profile(b.profile, {.compress = false});
+  PprofOptions options;
+  options.compress = false;
+  options.build_ids = {{"/usr/lib/stripped.so", "0123abcd"}, {"/not/there.so", "ff"}};
+  const auto bytes = pprof_profile(b.profile, options);
   ASSERT_TRUE(bytes.has_value());
   const Node root = parse(decode(*bytes));
   std::vector<std::string> strings;
@@ -243,6 +246,13 @@ TEST(Pprof, MainMappingAndFlags) {
   std::map<uint64_t, const Node*> mappings;
   for (const Node* each : root.all("mapping")) mappings[each->number("id")] = each;
   ASSERT_EQ(mappings.size(), 3u);
+  for (const auto& [id, mapping] : mappings) {
+    const bool has_id = strings.at(mapping->number("filename")) == "/usr/lib/stripped.so";
+    ASSERT_EQ(mapping->all("build_id").size(), has_id ? 1U : 0U) << id;
+    if (has_id) {
+      EXPECT_EQ(strings.at(mapping->number("build_id")), "0123abcd");
+    }
+  }
   EXPECT_EQ(strings.at(mappings[1]->number("filename")), "/opt/bin/a-long-program-name");
   const auto flag = [](const Node* mapping, const std::string& name) {
     return !mapping->all(name).empty() && mapping->all(name)[0]->value == "true";
