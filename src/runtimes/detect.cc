@@ -147,11 +147,15 @@ Runtime runtime_of_file(std::string_view path) {
 RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& maps) {
   RuntimeInfo info;
   RuntimeKind kind;
-  for (const Mapping& mapping : maps) {
-    if (mapping.executable && mapping.file_backed() && kind.see(mapping.path)) {
-      info.library = mapping.path;
+  const auto look = [&](bool executable) {
+    for (const Mapping& mapping : maps) {
+      if (mapping.executable != executable || !mapping.file_backed()) continue;
+      if (kind.see(mapping.path)) info.library = mapping.path;
     }
-  }
+  };
+  look(true);
+  // An emulator's CPU runs what this one must not.
+  if (kind.runtime() == Runtime::unknown) look(false);
   info.runtime = kind.runtime();
   const std::string executable = process.executable();
   if (info.runtime == Runtime::unknown) {
