@@ -1,10 +1,8 @@
 // jitscope report: a recording as a table of methods, DSOs, processes, threads, tiers or sources.
 
-#include "cli/options.h"
-#include "render/report_table.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
 #include "base/byte_cursor.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -14,6 +12,7 @@
 #include "profile/collector.h"
 #include "profile/frame_counter.h"
 #include "render/counted_report.h"
+#include "render/report_table.h"
 #include "render/report_tree.h"
 
 namespace jitscope {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include "cli/options.h"
 
 #include "base/byte_cursor.h"
 #include "base/duration.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "runtimes/process_names.h"
 
 namespace jitscope {
