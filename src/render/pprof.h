@@ -20,7 +20,7 @@ struct PprofOptions {
   // times are of the monotonic clock).
   uint64_t wall_clock_start = 0;
   bool compress = true;
-  std::map<std::string, std::string> build_ids;  // hexadecimal, by a file's path
+  std::map<std::string, std::string> build_ids = {};  // hexadecimal, by a file's path
 };
 
 [[nodiscard]] Result<std::string> pprof_profile(const Profile& profile,
