@@ -64,6 +64,8 @@ def test_loaded_and_not_compiled():
         check(wanted in run.error, f"{what}: methods: {run.error}")
         run = jitscope("trace", "-p", target.pid, "--count", "--duration", "0.1", name)
         check(wanted in run.error, f"{what}: trace: {run.error}")
+        run = jitscope("methods", "-p", target.pid, "seldom", status=1)
+        check(wanted in run.error, f"{what}: the last part of its name: {run.error}")
         for wrong in (f"{CLASS}.Seldom", f"{CLASS}.seldm", f"com.{CLASS}.seldom"):
             run = jitscope("methods", "-p", target.pid, wrong, status=1)
             check(f"nearest: {name}" in run.error, f"{what}: {wrong}: {run.error}")

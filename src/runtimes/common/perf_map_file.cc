@@ -110,6 +110,8 @@ Result<UniqueFd> checked(const UniqueFd& path, const PerfMapPlace& place,
 // A file of this name that was removed while the process has it open, as its runtime does. Opened
 // with O_PATH; none when there is none, or the process's descriptors are not to be seen.
 UniqueFd removed_but_open(const Process& process, const PerfMapPlace& place) {
+  // What this program has open are maps that it reads itself.
+  if (process.pid() == ::getpid()) return {};
   constexpr size_t most = 65'536;
   const std::string folder = fmt::format("/proc/{}/fd", process.pid());
   const std::string wanted = place.path + " (deleted)";
