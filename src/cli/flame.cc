@@ -162,9 +162,8 @@ Status write_form(const Loaded& loaded, const OutputForm& form, const FlameArgum
 
 Status make_flame(const FlameArguments& arguments, bool& empty) {
   JITSCOPE_ASSIGN(const OutputForm* form, output_form_of(arguments.output));
-  const bool page = std::string_view(form->endings[0]) == ".html";
   if (!arguments.diff.empty()) {
-    if (!page) {
+    if (!form->compares) {
       return fail(ErrorKind::usage, "--diff gives a page: -o FILE.html", arguments.output);
     }
     JITSCOPE_ASSIGN(Profile before, load_side(arguments.diff[0], arguments.profile));
@@ -181,7 +180,7 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
                               : load_folded(arguments.folded);
   if (!loaded) return fail(loaded.error());
   const Profile& profile = loaded->profile;
-  if (page && arguments.event.empty() && has_two_sides(profile)) {
+  if (form->compares && arguments.event.empty() && has_two_sides(profile)) {
     const auto [before, after] = split_sides(profile);
     empty = profile.samples == 0;
     return write_diff(arguments, before, after, {"before", "after"});

@@ -52,7 +52,8 @@ Status SampleChecker::check(const UnresolvedSample& sample) {
   latest_ = std::max(latest_, time);
   at.settled.begin({space.generation(), space.growth(), at.view.changed()}, at.late ? 0 : time);
   JITSCOPE_TRY(check_stack(at, last));
-  return count_leaf(at);
+  count_leaf(at);
+  return {};
 }
 
 // Remembers the stack when all of it is settled.
@@ -169,7 +170,7 @@ void SampleChecker::settle(InjectSample& at, LocationId id, uint64_t address) {
   at.all_settled = at.all_settled && settled;
 }
 
-Status SampleChecker::count_leaf(InjectSample& at) {
+void SampleChecker::count_leaf(InjectSample& at) {
   const perfdata::Sample& sample = at.sample.sample;
   uint64_t leaf = sample.ip;
   CpuMode mode = sample.mode;
@@ -179,18 +180,17 @@ Status SampleChecker::count_leaf(InjectSample& at) {
     for (; i < chain.size() && perfdata::is_marker(chain[i]); ++i) {
       mode = perfdata::mode_of_marker(chain[i], mode);
     }
-    if (i == chain.size()) return {};
+    if (i == chain.size()) return;
     leaf = chain[i];
   }
-  if (mode != CpuMode::user) return {};
-  if (!at.late && at.settled.count(leaf, jit_samples_, nameless_)) return {};
+  if (mode != CpuMode::user) return;
+  if (!at.late && at.settled.count(leaf, jit_samples_, nameless_)) return;
   SettledCode::Kind kind = at.settled.kind_at(leaf);
   if (at.late || kind == SettledCode::Kind::open) {
     kind = kind_of(known_[locate(at.sample, leaf, false)]);
   }
   if (kind == SettledCode::Kind::jit) ++jit_samples_;
   if (kind == SettledCode::Kind::nameless) ++nameless_;
-  return {};
 }
 
 Status SampleChecker::classify(InjectSample& at, LocationId id) {

@@ -63,7 +63,7 @@ class SampleChecker {
   Status classify(InjectSample& at, LocationId id);
   static SettledCode::Kind kind_of(const Known& known);
   void settle(InjectSample& at, LocationId id, uint64_t address);
-  Status count_leaf(InjectSample& at);
+  void count_leaf(InjectSample& at);
 
   Session& session_;
   PerfViewMender& mender_;

@@ -52,11 +52,13 @@ Status write_firefox(const OutputInput& input, const OutputSink& sink) {
   return sink(firefox_profile(input.profile, options));
 }
 
-constexpr OutputForm kPage = {"flame graph page", {".html"}, false, write_page};
-constexpr OutputForm kFolded = {"folded stacks", {".folded", ".txt"}, false, write_folded_stacks};
-constexpr OutputForm kPprof = {"pprof", {".pb.gz", ".pprof"}, false, write_pprof};
-constexpr OutputForm kSpeedscope = {"speedscope", {".speedscope.json"}, true, write_speedscope};
-constexpr OutputForm kFirefox = {"Firefox Profiler", {".firefox.json"}, true, write_firefox};
+constexpr OutputForm kPage = {"flame graph page", {".html"}, false, true, write_page};
+constexpr OutputForm kFolded = {
+    "folded stacks", {".folded", ".txt"}, false, false, write_folded_stacks};
+constexpr OutputForm kPprof = {"pprof", {".pb.gz", ".pprof"}, false, false, write_pprof};
+constexpr OutputForm kSpeedscope = {
+    "speedscope", {".speedscope.json"}, true, false, write_speedscope};
+constexpr OutputForm kFirefox = {"Firefox Profiler", {".firefox.json"}, true, false, write_firefox};
 
 std::vector<const OutputForm*>& forms() {
   static std::vector<const OutputForm*> all = {&kPage, &kFolded, &kPprof, &kSpeedscope, &kFirefox};

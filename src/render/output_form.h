@@ -30,6 +30,7 @@ struct OutputForm {
   std::string_view name;
   std::array<std::string_view, 2> endings;  // the first is the usual one
   bool timeline = false;                    // wants each sample with its time
+  bool compares = false;                    // shows two profiles in one (--diff)
   Status (*write)(const OutputInput& input, const OutputSink& sink) = nullptr;
 };
 

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "arch/machine.h"
 #include "base/byte_cursor.h"
 
 namespace jitscope {
@@ -47,8 +48,8 @@ std::string foreign_machine(std::span<const std::byte> header) {
   if (!cursor.ok()) return {};
   const uint8_t low = big ? second : first;
   const uint8_t high = big ? first : second;
-  const auto machine = static_cast<uint16_t>(high << 8U | low);
-  return machine == EM_X86_64 ? std::string() : machine_name(machine);
+  const auto number = static_cast<uint16_t>(high << 8U | low);
+  return number == machine::elf_machine ? std::string() : machine_name(number);
 }
 
 std::string foreign_machine(const Process& process, const RuntimeInfo& runtime) {

@@ -28,7 +28,7 @@ Status write_total(const OutputInput& input, const OutputSink& sink) {
   }
   return sink(std::to_string(samples));
 }
-constexpr OutputForm kTotal = {"a number", {".total"}, false, write_total};
+constexpr OutputForm kTotal = {"a number", {".total"}, false, false, write_total};
 
 TEST(OutputForm, APretendOneIsARow) {
   EXPECT_FALSE(output_form_of("x.total"));
