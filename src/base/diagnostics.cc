@@ -10,6 +10,10 @@ void Diagnostics::note(std::string_view kind, std::string_view example, uint64_t
   found->second.count += count;
 }
 
+void Diagnostics::add(const Diagnostics& others) {
+  for (const Entry& entry : others.entries()) note(entry.kind, entry.first, entry.count);
+}
+
 uint64_t Diagnostics::count(std::string_view kind) const {
   const auto found = entries_.find(kind);
   return found == entries_.end() ? 0 : found->second.count;

@@ -22,6 +22,8 @@ class Diagnostics {
   };
 
   void note(std::string_view kind, std::string_view example = {}, uint64_t count = 1);
+  // What others noted, of kinds whose first example is theirs.
+  void add(const Diagnostics& others);
   [[nodiscard]] uint64_t count(std::string_view kind) const;
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] std::vector<Entry> entries() const;

@@ -116,8 +116,11 @@ bool Output::write_all(std::string text, int allowed_interrupts) {
 }
 
 bool Output::write_bulk(std::string_view text) {
-  std::string escaped;
-  if (!is_printable_lines(text)) text = escaped = printable_lines(text);
+  if (is_printable_lines(text)) return write_printable(text);
+  return write_printable(printable_lines(text));
+}
+
+bool Output::write_printable(std::string_view text) {
   while (!text.empty()) {
     if (interrupts() > 0) return false;
     // A signal ends a write that waits for the reader (no SA_RESTART).

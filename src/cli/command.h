@@ -60,6 +60,8 @@ class Output {
   // A large piece of whole lines, as fast as the reader takes it; false as above, and when the user
   // interrupts.
   bool write_bulk(std::string_view text);
+  // Text that its maker has made printable already, line by line: gigabytes need no second look.
+  bool write_printable(std::string_view text);
   // The error of a failed write (not of a closed pipe); the command ends with it.
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 

@@ -48,6 +48,7 @@ int run_inject(InjectArguments& arguments) {
   auto options = session_options(arguments.profile);
   if (!options) return report_error(options.error());
   arguments.inject.naming = options->naming;
+  arguments.inject.cores = options->cores;
   auto summary = inject(arguments.profile.input, arguments.inject);
   if (!summary) {
     const bool input = summary.error().where == arguments.profile.input;

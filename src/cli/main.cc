@@ -46,6 +46,8 @@ void use_large_pages_for_heap() {
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 2 * room);
   ::mallopt(M_TOP_PAD, room);
+  // Threads take theirs from it too.
+  ::mallopt(M_ARENA_MAX, 1);
   // More than is there, so that the heap grows; a compiler that sees the pointer leaves it out.
   void* volatile more = std::malloc(size_t{1} << 20U);
   std::free(more);

@@ -29,6 +29,7 @@ constexpr auto entries = std::to_array<Entry>({
     {"--inlined-by", {"PATTERN", method}},
     {"--input", {"FILE", file}},
     {"--jitdump", {"FILE", file}},
+    {"--jobs", {"COUNT", other}},
     {"--limit", {"COUNT", other}},
     {"--map", {"FILE", file}},
     {"--max", {"COUNT", other}},

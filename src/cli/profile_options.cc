@@ -15,6 +15,16 @@
 
 namespace jitscope {
 
+namespace {
+
+void add_cores_option(CLI::App& command, ProfileArguments& arguments) {
+  constexpr int most = 1024;
+  command.add_option("-j,--jobs", arguments.cores, "At most so many cores at work (default: all)")
+      ->check(CLI::Range(1, most));
+}
+
+}  // namespace
+
 void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
   command.add_option("-i,--input", arguments.input, "The recording; - is standard input")
       ->capture_default_str();
@@ -35,6 +45,7 @@ void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
                    "Ask DEBUGINFOD_URLS for missing symbols");
   command.add_flag("-f,--force", arguments.naming.force,
                    "Believe maps and dumps of foreign owners, links and old ones");
+  add_cores_option(command, arguments);
 }
 
 void prepare_signals(const std::string& input) {
@@ -70,6 +81,7 @@ Status check_given(std::string_view what, const std::string& path, bool folder) 
 Result<SessionOptions> session_options(const ProfileArguments& arguments) {
   SessionOptions options;
   options.naming = arguments.naming;
+  options.cores = arguments.cores;
   options.naming.demangle = !arguments.no_demangle;
   options.naming.jit_inlined = !arguments.no_inline;
   if (!options.naming.root.empty()) JITSCOPE_TRY(check_given("--root", options.naming.root, true));

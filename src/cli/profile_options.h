@@ -1,9 +1,11 @@
 // The options that script, report, flame and doctor share: which recording, and how to name it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "profile/profile.h"
@@ -21,7 +23,7 @@ struct ProfileArguments {
   std::vector<std::string> perf_maps;  // "PID=FILE"
   bool no_demangle = false;
   bool no_inline = false;
-  bool progress = true;
+  unsigned cores = std::max(1U, std::thread::hardware_concurrency());  // those it may run on
 };
 
 // Said of a recording without samples.

@@ -105,7 +105,7 @@ Result<Report> counted_report(Session& session, const ReportOptions& options) {
   JITSCOPE_TRY(session.run_by_code(counter));
   Profile description;
   describe(description, session);
-  return counted.build(description, session.resolver().frames().all(), counter);
+  return counted.build(description, session.resolver().frames().take(), counter);
 }
 
 Result<Report> stacked_report(Session& session, ReportOptions options, const std::string& event) {

@@ -18,7 +18,7 @@ class ScriptPrinter : public SampleConsumer {
   ScriptPrinter(Session& session, const ScriptArguments& arguments)
       : session_(session),
         text_(session, session.resolver().frames(), {arguments.profile.naming.lines},
-              [](std::string_view piece) { return output().write_bulk(piece); }),
+              [](std::string_view piece) { return output().write_printable(piece); }),
         payloads_(session.header()),
         json_(arguments.json) {}
 

@@ -17,11 +17,8 @@ constexpr uint64_t kKernelHalf = uint64_t{1} << 63U;
 }  // namespace
 
 SampleChecker::Last& SampleChecker::last_of(const UnresolvedSample& sample) {
-  uint32_t& slot = sample.thread.slot;
-  if (slot >= last_.size()) {
-    slot = static_cast<uint32_t>(last_.size());
-    last_.emplace_back();
-  }
+  const uint32_t slot = sample.thread.slot;
+  if (slot >= last_.size()) last_.resize(slot + size_t{1});
   Last& last = last_[slot];
   if (last.view == nullptr || last.epoch != views_.epoch()) {
     last.view = &views_.of(sample.sample.head.pid);

@@ -96,6 +96,7 @@ Result<InjectSummary> inject(const std::string& input, const InjectOptions& opti
   SessionOptions session_options;
   session_options.naming = options.naming;
   session_options.keep_raw = true;
+  session_options.cores = options.cores;
   // A body is one place, whatever was inlined into it: its image tells of that.
   session_options.naming.inlined = false;
   session_options.naming.jit_inlined = false;

@@ -35,6 +35,7 @@ struct InjectOptions {
   unsigned dwarf = 5;
   std::string source_folder;  // where relative files of line tables lie; "": here
   bool force = false;         // replace an output that is there, and the images of its folder
+  unsigned cores = 1;         // SessionOptions::cores
   bool all = false;  // images hold every body of their jitdumps, not only those that were needed
 };
 

@@ -1,4 +1,5 @@
-// FrameTable: equal frames get one number.
+// FrameTable: equal frames get one number. Frames whose numbers another thread was told may be read
+// there while more are numbered.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stable_vector.h"
 #include "naming/frame.h"
 
 namespace jitscope {
@@ -14,11 +16,12 @@ class FrameTable {
  public:
   FrameId number(Frame frame);
   [[nodiscard]] const Frame& operator[](FrameId id) const { return frames_[id]; }
-  [[nodiscard]] const std::vector<Frame>& all() const { return frames_; }
-  std::vector<Frame> take() { return std::move(frames_); }
+  [[nodiscard]] size_t size() const { return frames_.size(); }
+  // All of them; the table is empty then.
+  std::vector<Frame> take() { return frames_.take(); }
 
  private:
-  std::vector<Frame> frames_;
+  StableVector<Frame> frames_;
   static constexpr FrameId kNoFrame = UINT32_MAX;
   struct Slot {
     size_t hash = 0;

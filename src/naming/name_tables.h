@@ -1,5 +1,6 @@
 // NameTables: what the answers of all sources of names are made of, each thing numbered once:
-// frames, names of mapped files, chains of inlined frames, bodies of JIT code.
+// frames, names of mapped files, chains of inlined frames, bodies of JIT code. Things whose numbers
+// another thread was told may be read there while more are numbered.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/stable_vector.h"
 #include "naming/frame_table.h"
 #include "naming/resolution.h"
 
@@ -40,10 +42,10 @@ class NameTables {
 
  private:
   FrameTable frames_;
-  std::vector<std::string> dsos_;
+  StableVector<std::string> dsos_;
   std::unordered_map<std::string, uint32_t> dso_numbers_;
-  std::vector<std::vector<FrameId>> inlined_{{}};
-  std::vector<JitCode> jit_codes_{{}};
+  StableVector<std::vector<FrameId>> inlined_{std::vector<FrameId>()};
+  StableVector<JitCode> jit_codes_{JitCode()};
   std::map<std::tuple<const void*, uint64_t, FrameId>, uint32_t> jit_numbers_;
 };
 

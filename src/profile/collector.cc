@@ -28,24 +28,21 @@ uint64_t weight_of(const perfdata::Sample& sample, const perfdata::Header& heade
   return event.frequency || event.sample_period == 0 ? 1 : event.sample_period;
 }
 
-uint32_t Collector::group_of(ThreadState& thread) {
+uint32_t Collector::group_of(SampledThread& thread) {
   if (thread.group != UINT32_MAX) return thread.group;
   const auto [it, fresh] = groups_.try_emplace({thread.pid, thread.tid, thread.comm},
                                                static_cast<uint32_t>(profile_.groups.size()));
   if (fresh) {
     const std::string comm = thread.comm.empty() ? fmt::format(":{}", thread.tid) : thread.comm;
-    const std::string& process = thread.process->comm;
+    const std::string& process = thread.process;
     profile_.groups.push_back({thread.pid, thread.tid, comm, process.empty() ? comm : process});
   }
   thread.group = it->second;
   return thread.group;
 }
 
-Collector::Last& Collector::last_of(ThreadState& thread) {
-  if (thread.slot >= last_.size()) {
-    thread.slot = static_cast<uint32_t>(last_.size());
-    last_.emplace_back();
-  }
+Collector::Last& Collector::last_of(const SampledThread& thread) {
+  if (thread.slot >= last_.size()) last_.resize(thread.slot + size_t{1});
   return last_[thread.slot];
 }
 
@@ -61,7 +58,8 @@ bool Collector::append_frames(std::span<const LocationId> stack) {
   for (const LocationId id : stack) {
     FrameId frame = id < frame_of_.size() ? frame_of_[id] : kUnknown;
     if (frame >= kInlined) [[unlikely]] {
-      if (id >= frame_of_.size()) frame_of_.resize(session_.location_count(), kUnknown);
+      if (id >= frame_of_.size())
+        frame_of_.resize(std::max<size_t>(id + 1, session_.location_count()), kUnknown);
       const Location location = session_.location(id);
       frame = location.inlined == 0 ? location.frame : kInlined;
       frame_of_[id] = frame;

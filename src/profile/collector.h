@@ -58,8 +58,8 @@ class Collector : public SampleConsumer {
     uint64_t samples = 0;
     uint64_t weight = 0;
   };
-  uint32_t group_of(ThreadState& thread);
-  Last& last_of(ThreadState& thread);
+  uint32_t group_of(SampledThread& thread);
+  Last& last_of(const SampledThread& thread);
   // False when there were inlined frames: they are more than the locations.
   bool append_frames(std::span<const LocationId> stack);
   void append_inlined(const Location& location);
@@ -75,7 +75,7 @@ class Collector : public SampleConsumer {
   GrowingArray<Weight> weights_;      // in the order of their first samples
   GrowingArray<uint32_t> weight_of_;  // by stack: its first in weights_, and one; or 0
   PairTable far_weights_;             // (stack, key) -> index
-  std::vector<Last> last_;            // by ThreadState::slot
+  std::vector<Last> last_;            // by SampledThread::slot
   std::vector<FrameId> frame_of_;     // by location; kUnknown or kInlined
   std::vector<FrameId> frames_;       // of the pending samples, root first
   std::vector<Pending> pending_;

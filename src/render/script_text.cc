@@ -90,7 +90,7 @@ char* ScriptText::reserve(size_t bytes) {
 }
 
 const std::string& ScriptText::name_text(FrameId id, const Frame& frame) {
-  if (names_.size() <= id) names_.resize(std::max<size_t>(id + 1, frames_.all().size()));
+  if (names_.size() <= id) names_.resize(std::max<size_t>(id + 1, frames_.size()));
   std::string& text = names_[id];
   if (text.empty()) text = symbol_text(frame);
   return text;
@@ -125,6 +125,7 @@ void ScriptText::make_text(LocationId id) {
   };
   for (const FrameId inlined : session_.resolver().inlined(location)) append(inlined, true);
   append(location.frame, false);
+  if (!is_printable_lines(text)) text = printable_lines(text);
   Text& made = texts_[id];
   made.length = static_cast<uint16_t>(std::min(text.size(), Text::kRoom + 1));
   if (text.size() > Text::kRoom) {
@@ -145,7 +146,10 @@ std::string_view ScriptText::event_text(const perfdata::Sample& sample) {
   if (!sample.raw.empty()) {
     payload_text_.clear();
     name(payload_text_);
-    if (payloads_.append_text(payload_text_, sample)) return payload_text_;
+    if (payloads_.append_text(payload_text_, sample)) {
+      if (!is_printable_lines(payload_text_)) payload_text_ = printable_lines(payload_text_);
+      return payload_text_;
+    }
   }
   if (sample.event != event_ || sample.period != period_) {
     event_ = sample.event;
@@ -194,16 +198,14 @@ void ScriptText::append_head(const ResolvedSample& resolved) {
 
 // Texts lie far apart: they are asked for now, and copied when the next sample comes.
 void ScriptText::begin_stack(const ResolvedSample& sample) {
-  if (sample.thread.slot >= last_.size()) {
-    sample.thread.slot = static_cast<uint32_t>(last_.size());
-    last_.emplace_back();
-  }
-  texts_.grow_to(session_.location_count());
+  if (sample.thread.slot >= last_.size()) last_.resize(sample.thread.slot + size_t{1});
   pending_ = true;
   slot_ = sample.thread.slot;
   shared_frames_ = std::min(sample.shared, last_[slot_].sizes.size() - 1);
   stack_.assign(sample.stack.begin(), sample.stack.end());
   for (const LocationId id : std::span(stack_).subspan(shared_frames_)) {
+    if (id >= texts_.size()) [[unlikely]]
+      texts_.grow_to(session_.location_count());
     __builtin_prefetch(&texts_[id]);
     __builtin_prefetch(&texts_[id].bytes[64]);
   }

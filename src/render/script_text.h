@@ -33,7 +33,8 @@ struct ScriptOptions {
   bool lines = false;  // "file:line" below each frame, as perf's srcline
 };
 
-// Gives the text in large pieces of whole samples to `write`, which says whether to go on.
+// Gives the text in large pieces of whole samples to `write`, which says whether to go on. All of
+// it is printable (base/printable.h), whatever names hold.
 //
 // Most of the text was written before: lines of an address are made once, and what a stack shares
 // with the one before of its thread, the end of its text, is copied from there in one go.
@@ -95,7 +96,7 @@ class ScriptText {
   size_t written_ = 0;
   size_t used_ = 0;
   uint64_t lap_ = 1;
-  std::vector<Last> last_;  // by ThreadState::slot
+  std::vector<Last> last_;  // by SampledThread::slot
   size_t event_width_ = 0;
   // What stands behind the time: the period and the event.
   std::string event_text_;

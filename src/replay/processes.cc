@@ -136,7 +136,7 @@ void Processes::apply_comm(const perfdata::RecordHead& head, const perfdata::Com
   }
   ThreadState& thread = this->thread(comm.pid, comm.tid);
   thread.comm = comm.name;
-  thread.group = UINT32_MAX;
+  thread.label = nullptr;
   if (comm.pid == comm.tid) thread.process->comm = comm.name;
 }
 
@@ -149,7 +149,7 @@ void Processes::apply_fork(const perfdata::RecordHead& head, const perfdata::For
     ThreadState& child = thread(fork.pid, fork.tid);
     child.process = process(fork.pid);
     child.comm = comm;
-    child.group = UINT32_MAX;
+    child.label = nullptr;
     return;
   }
   const bool made_up = (head.misc & kMiscForkExec) != 0;

@@ -57,13 +57,26 @@ struct ProcessLife {
   std::unique_ptr<LifeData> answers;  // Session: AnswerCache
 };
 
+// A thread as samples of it are shown, as long as its name does not change. For whoever takes in
+// samples, which may be in another thread than the one that follows the recording.
+struct SampledThread {
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  uint32_t slot = 0;  // a small number of the thread's own, whatever it is called
+  std::string comm;
+  std::string process;  // comm of the process when the thread was first sampled under this name
+  uint32_t group = UINT32_MAX;  // the collector's number
+};
+
 struct ThreadState {
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t group = UINT32_MAX;  // the collector's number, anew when a name changes
-  uint32_t slot = UINT32_MAX;   // what a consumer keeps about the thread's last sample
+  uint32_t slot = UINT32_MAX;  // threads are numbered as they are first sampled
   std::shared_ptr<ProcessLife> process;
   std::string comm;
+  std::shared_ptr<SampledThread> label;  // made when first sampled under this name
+  const void* kept_by = nullptr;         // the batch that last took `label`, and its lap
+  uint64_t kept_lap = 0;
   // The last sample's stack, of which the next one shares most (session.cc).
   LastChain chain;
   std::vector<uint32_t> locations;  // root first

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "formats/perfdata/callchain.h"
+#include "session/pipeline.h"
 
 namespace jitscope {
 namespace {
@@ -96,9 +97,33 @@ Status Session::scan(RecordConsumer& consumer) {
 }
 
 Status Session::read() {
-  const Status status = reader_->read(*this);
+  std::optional<Status> read;
+  if (options_.cores > 1 && reader_->batches_fit()) read = read_in_threads();
+  const Status status = read ? std::move(*read) : reader_->read(*this);
   note_unused(*context_, options_.naming);
   return status;
+}
+
+std::optional<Status> Session::read_in_threads() {
+  Diagnostics notes;
+  Diagnostics noted_before;  // the same once more
+  const auto decoder = reader_->decoder(notes);
+  const auto second = reader_->decoder(noted_before);
+  PipelineSteps steps;
+  steps.read = [&](perfdata::BatchSink& sink) { return reader_->read(sink); };
+  steps.take_in = [&](SampleBatch& batch) { return batch.hand_out(*decoder, *this); };
+  // What is done with leaves alone is less than what a third thread costs.
+  if (consumer_ != nullptr && !options_.leaf_only) {
+    steps.resolve = [&](SampleBatch& batch) {
+      batch_ = &batch;
+      return batch.hand_out(*decoder, *this);
+    };
+    steps.take_in = [&](SampleBatch& batch) { return batch.hand_out(*second, *consumer_); };
+  }
+  std::optional<Status> read = run_pipeline(steps, options_.cores);
+  batch_ = nullptr;
+  if (read) reader_->take_notes(notes);
+  return read;
 }
 
 bool Session::on_record(const perfdata::Record& record) {
@@ -300,6 +325,7 @@ bool Session::on_sample(const perfdata::Sample& sample) {
   if (thread.process->end != UINT64_MAX || thread.process->pid != thread.pid) {
     thread.process = processes_->process(thread.pid);
   }
+  if (thread.slot == UINT32_MAX) thread.slot = sampled_threads_++;
   if (scanner_ != nullptr) {
     scanned_ = scanner_->on_sample({sample, thread});
     return scanned_.has_value();
@@ -312,7 +338,21 @@ bool Session::on_sample(const perfdata::Sample& sample) {
   } else {
     resolve_leaf(thread, sample);
   }
-  return consumer_->on_sample({sample, thread, thread.locations, shared, callchain});
+  return deliver(sample, thread, shared, callchain);
+}
+
+bool Session::deliver(const perfdata::Sample& sample, ThreadState& thread, size_t shared,
+                      bool callchain) {
+  if (thread.label == nullptr) {
+    thread.label = std::make_shared<SampledThread>(SampledThread{
+        thread.pid, thread.tid, thread.slot, thread.comm, thread.process->comm, UINT32_MAX});
+    thread.kept_by = nullptr;
+  }
+  if (batch_ == nullptr) {
+    return consumer_->on_sample({sample, *thread.label, thread.locations, shared, callchain});
+  }
+  batch_->add(thread, thread.locations, shared, callchain);
+  return true;
 }
 
 }  // namespace jitscope

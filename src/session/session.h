@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stable_vector.h"
 #include "formats/perfdata/reader.h"
 #include "naming/jit_sources.h"
 #include "naming/resolver.h"
@@ -21,43 +22,10 @@
 #include "replay/processes.h"
 #include "replay/recording_facts.h"
 #include "session/answer_cache.h"
+#include "session/resolved_sample.h"
+#include "session/sample_batch.h"
 
 namespace jitscope {
-
-using LocationId = uint32_t;
-
-struct ResolvedSample {
-  const perfdata::Sample& sample;
-  ThreadState& thread;
-  std::span<const LocationId> stack;  // root first; the last is the leaf
-  // How many of them, from the root, are those of the thread's sample before.
-  size_t shared = 0;
-  bool callchain = false;  // the event records stacks
-};
-
-class SampleConsumer {
- public:
-  virtual ~SampleConsumer() = default;
-  // False ends the reading.
-  virtual bool on_sample(const ResolvedSample& sample) = 0;
-};
-
-struct UnresolvedSample {
-  const perfdata::Sample& sample;
-  ThreadState& thread;
-};
-
-// For those who look at everything in a recording, and ask for few addresses of it
-// (Session::locate()). An error ends the reading.
-class RecordConsumer {
- public:
-  virtual ~RecordConsumer() = default;
-  virtual Status on_sample(const UnresolvedSample& sample) = 0;
-  // Anything else, before the session takes it in.
-  virtual void before_record(const perfdata::Record& /*record*/) {}
-  // And after it.
-  virtual Status on_record(const perfdata::Record& record) = 0;
-};
 
 struct SessionOptions {
   NamingOptions naming;
@@ -65,6 +33,9 @@ struct SessionOptions {
   // For those who write the recording again: its attributes and features as bytes (Header), and
   // its dumps can be read again (LoadedDump::file).
   bool keep_raw = false;
+  // At most so many threads at work at a time (pipeline.h): a file is read in one, its samples are
+  // resolved in another. 1, or a pipe: all in the caller's.
+  unsigned cores = 1;
 };
 
 class Session : private perfdata::Handler {
@@ -117,6 +88,8 @@ class Session : private perfdata::Handler {
   Session() = default;
   Status prepare(const std::string& path);
   Status read();
+  std::optional<Status> read_in_threads();
+  bool deliver(const perfdata::Sample& sample, ThreadState& thread, size_t shared, bool callchain);
   bool on_sample(const perfdata::Sample& sample) override;
   bool on_record(const perfdata::Record& record) override;
   void prepare_caches(ProcessLife& life);
@@ -146,15 +119,17 @@ class Session : private perfdata::Handler {
     uint32_t span = 0;
   };
   bool addresses_ = true;
-  std::vector<CodeSpan> spans_;
-  LargeVector<Place> places_;
+  StableVector<CodeSpan> spans_;
+  StableVector<Place> places_;
+  // What follows is written for each sample; what stands before is read by consumers, perhaps in
+  // another thread: not in one cache line.
   // Of the present stack.
   struct Unknown {
     uint64_t ip = 0;
     LocationId* place = nullptr;
     bool caller = false;
   };
-  std::vector<Unknown> unknown_;
+  alignas(64) std::vector<Unknown> unknown_;
   std::array<AnswerCache, 6> others_;  // by mode: code that is no process's own
   uint32_t kernel_generation_ = 0;
   // The present sample is older than one before. For others an answer that held once holds unless
@@ -162,8 +137,10 @@ class Session : private perfdata::Handler {
   bool late_ = false;
   // One of them.
   SampleConsumer* consumer_ = nullptr;
+  SampleBatch* batch_ = nullptr;  // for a consumer in another thread
   RecordConsumer* scanner_ = nullptr;
   Status scanned_;
+  uint32_t sampled_threads_ = 0;
   uint64_t samples_ = 0;
   uint64_t lost_ = 0;
   uint64_t first_time_ = 0;

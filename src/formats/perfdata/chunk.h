@@ -1,8 +1,8 @@
 // Chunks: the buffers that records lie in from the moment they are read until they are handed out.
 //
 // A chunk counts the records that wait in it and whether a lane still fills it; when both are gone
-// it returns to the pool, which keeps a few for the next ones so that memory stays warm. Nothing
-// here is thread-safe.
+// it returns to the pool, which keeps a few for the next ones so that memory stays warm. Batches
+// (batch.h) may hold it longer. Nothing here is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -43,6 +43,7 @@ class Chunk {
   size_t size_;
   std::vector<Mark> marks_;
   size_t users_ = 0;
+  size_t holders_ = 0;
   size_t slot_ = 0;
 };
 
@@ -53,10 +54,22 @@ class ChunkPool {
   Chunk* take();
   static void use(Chunk* chunk) { ++chunk->users_; }
   void release(Chunk* chunk) {
-    if (--chunk->users_ == 0) recycle(chunk);
+    if (--chunk->users_ != 0) return;
+    if (chunk->holders_ == 0) return recycle(chunk);
+    ++only_held_;
+  }
+  // While it is used: its bytes stay until let_go(), but it does not count as in use, so that what
+  // is handed out does not depend on who holds it.
+  static void hold(Chunk* chunk) { ++chunk->holders_; }
+  void let_go(Chunk* chunk) {
+    if (--chunk->holders_ != 0 || chunk->users_ != 0) return;
+    --only_held_;
+    recycle(chunk);
   }
   [[nodiscard]] size_t chunk_size() const { return chunk_size_; }
-  [[nodiscard]] uint64_t bytes_in_use() const { return (all_.size() - idle_.size()) * chunk_size_; }
+  [[nodiscard]] uint64_t bytes_in_use() const {
+    return (all_.size() - idle_.size() - only_held_) * chunk_size_;
+  }
 
  private:
   static constexpr size_t kMostIdle = 32;
@@ -64,6 +77,7 @@ class ChunkPool {
   size_t chunk_size_;
   std::vector<std::unique_ptr<Chunk>> all_;
   std::vector<Chunk*> idle_;
+  size_t only_held_ = 0;
 };
 
 }  // namespace jitscope::perfdata

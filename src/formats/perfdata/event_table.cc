@@ -10,10 +10,9 @@ namespace jitscope::perfdata {
 void IdMap::add(uint64_t id, uint32_t event) {
   if (id == 0) return;
   events_.emplace(id, event);
-  recent_[id % recent_.size()] = {};
 }
 
-uint32_t IdMap::find_slowly(uint64_t id) const {
+uint32_t IdMap::find(uint64_t id) const {
   const auto found = events_.find(id);
   return found == events_.end() ? kNone : found->second;
 }
@@ -42,7 +41,8 @@ Status EventTable::add(const EventInfo& event) {
   return {};
 }
 
-const SampleLayout* EventTable::trailer_layout(std::span<const std::byte> body) const {
+const SampleLayout* EventTable::trailer_layout(std::span<const std::byte> body,
+                                               RecentIds& recent) const {
   if (layouts_.empty()) return nullptr;
   const SampleLayout& first = layouts_[0];
   if (first.trailer_words == 0) return nullptr;
@@ -51,7 +51,7 @@ const SampleLayout* EventTable::trailer_layout(std::span<const std::byte> body) 
   const size_t from_end = size_t{first.trailer_words} - first.trailer_id;
   const size_t words = body.size() / kWord;
   if (from_end > words) return &first;
-  const uint32_t event = ids_.find(word_at(body.last(from_end * kWord), 0));
+  const uint32_t event = ids_.find(word_at(body.last(from_end * kWord), 0), recent);
   if (event == IdMap::kNone || layouts_[event].trailer_words == 0) return &first;
   return &layouts_[event];
 }

@@ -19,8 +19,17 @@
 
 namespace jitscope::perfdata {
 
+// The ids that one reader found last.
+struct RecentIds {
+  struct Entry {
+    uint64_t id = 0;
+    uint32_t event = 0;
+  };
+  std::array<Entry, 64> entries{};  // an id of 0: none
+};
+
 // Event ids to event numbers. A tree, because ids come from strangers who could make any hash table
-// slow, behind a small cache, because it is asked for every record.
+// slow, behind a small cache of each reader's own, because it is asked for every record.
 class IdMap {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -28,20 +37,18 @@ class IdMap {
   // An id of 0 names nothing and is not kept; the first event of an id keeps it. The caller bounds
   // how many there are.
   void add(uint64_t id, uint32_t event);
-  [[nodiscard]] uint32_t find(uint64_t id) const {
-    Entry& recent = recent_[id % recent_.size()];
-    if (recent.id != id) recent = Entry{id, find_slowly(id)};
-    return recent.event;
+  [[nodiscard]] uint32_t find(uint64_t id) const;
+  [[nodiscard]] uint32_t find(uint64_t id, RecentIds& recent) const {
+    RecentIds::Entry& last = recent.entries[id % recent.entries.size()];
+    if (id != 0 && last.id == id) return last.event;
+    const uint32_t event = find(id);
+    // What is found stays; an unknown one may be added later.
+    if (event != kNone) last = {id, event};
+    return event;
   }
 
  private:
-  struct Entry {
-    uint64_t id = 0;
-    uint32_t event = kNone;
-  };
-  [[nodiscard]] uint32_t find_slowly(uint64_t id) const;
   std::map<uint64_t, uint32_t> events_;
-  mutable std::array<Entry, 64> recent_{};
 };
 
 class EventTable {
@@ -58,15 +65,16 @@ class EventTable {
   [[nodiscard]] uint32_t event_of_id(uint64_t id) const { return ids_.find(id); }
 
   // The event of a sample; kUnknown when its id names none, or there is no event at all.
-  [[nodiscard]] uint32_t event_of_sample(std::span<const std::byte> body) const {
+  [[nodiscard]] uint32_t event_of_sample(std::span<const std::byte> body, RecentIds& recent) const {
     if (layouts_.size() < 2) return layouts_.empty() ? kUnknown : 0;
     const uint8_t position = layouts_[0].id;
     if (position == SampleLayout::kAbsent) return 0;
     if (body.size() < (position + size_t{1}) * kWord) return kUnknown;
-    return ids_.find(word_at(body, position));
+    return ids_.find(word_at(body, position), recent);
   }
   // The layout by which the trailer of a record other than a sample is read; null without one.
-  [[nodiscard]] const SampleLayout* trailer_layout(std::span<const std::byte> body) const;
+  [[nodiscard]] const SampleLayout* trailer_layout(std::span<const std::byte> body,
+                                                   RecentIds& recent) const;
   // Whether all events record the same fields, so that a sample of an unknown event can be read.
   [[nodiscard]] bool uniform() const { return uniform_; }
 

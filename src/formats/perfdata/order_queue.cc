@@ -59,19 +59,18 @@ void OrderQueue::sift_down() {
   heap_[hole] = moved;
 }
 
-OrderQueue::Entry OrderQueue::pop() {
+OrderQueue::Entry OrderQueue::pop(uint32_t read) {
   const uint32_t index = heap_.front().run;
   Run& run = runs_[index];
   const Entry entry = run.entries[run.next++];
   // What waited for a round has left the cache: fetch what comes a little later in this run.
   constexpr size_t ahead = 3;
-  constexpr uint32_t most = 2048;  // bytes of it, which all but the deepest stacks have room in
   if (run.entries.size() - run.next > ahead) {
     const Entry& soon = run.entries[run.next + ahead];
     if (soon.chunk != nullptr) {
       const std::byte* bytes = soon.chunk->bytes().data() + soon.position;
       constexpr uint32_t line = 64;
-      for (uint32_t i = 0; i < std::min(soon.size, most); i += line) __builtin_prefetch(bytes + i);
+      for (uint32_t i = 0; i < std::min(soon.size, read); i += line) __builtin_prefetch(bytes + i);
     }
   }
   entry_bytes_ -= entry.size + sizeof(Entry);

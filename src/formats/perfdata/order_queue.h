@@ -29,7 +29,8 @@ class OrderQueue {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   // Precondition for both: not empty.
   [[nodiscard]] uint64_t first_time() const { return heap_.front().time; }
-  Entry pop();
+  // Whoever takes the entry reads about so many bytes of it.
+  Entry pop(uint32_t read = 128);
   // What waits, with what it costs to keep it.
   [[nodiscard]] uint64_t bytes() const { return entry_bytes_ + runs_.size() * kRunCost; }
 

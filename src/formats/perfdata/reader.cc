@@ -26,7 +26,8 @@ struct Reader::State {
         walk(options, header, events, gatherer, diagnostics) {}
 
   Status open();
-  Status read(Handler& handler);
+  template <typename To>
+  Status read(To& to);
 
   Header header;
   Diagnostics diagnostics;
@@ -67,11 +68,12 @@ Status Reader::State::open() {
   return {};
 }
 
-Status Reader::State::read(Handler& handler) {
+template <typename To>
+Status Reader::State::read(To& to) {
   if (std::exchange(done, true)) {
     return fail(ErrorKind::usage, "a recording is read once", input.where());
   }
-  auto walked = walk.run(input, end, handler);
+  auto walked = walk.run(input, end, to);
   if (!walked) {
     if (walked.error().where.empty()) walked.error().where = input.where();
     return walked;
@@ -98,6 +100,18 @@ const Header& Reader::header() const {
 }
 Status Reader::read(Handler& handler) {
   return state_->read(handler);
+}
+Status Reader::read(BatchSink& sink) {
+  return state_->read(sink);
+}
+bool Reader::batches_fit() const {
+  return !state_->header.pipe && state_->input.seekable();
+}
+std::unique_ptr<Decoder> Reader::decoder(Diagnostics& diagnostics) const {
+  return std::make_unique<Decoder>(state_->events, diagnostics);
+}
+void Reader::take_notes(const Diagnostics& notes) {
+  state_->diagnostics.add(notes);
 }
 const Diagnostics& Reader::diagnostics() const {
   return state_->diagnostics;

@@ -93,6 +93,9 @@ struct Header {
   [[nodiscard]] int clock() const;
 };
 
+class BatchSink;
+class Decoder;
+
 class Handler {
  public:
   virtual ~Handler() = default;
@@ -121,7 +124,15 @@ class Reader {
   [[nodiscard]] const Header& header() const;
   // Reads to the end, or until the handler stops. Once.
   Status read(Handler& handler);
+  // The same in batches, for handlers in other threads (batch.h). Only where batches_fit().
+  Status read(BatchSink& sink);
+  // A file, not a pipe.
+  [[nodiscard]] bool batches_fit() const;
+  // For the records of a batch.
+  [[nodiscard]] std::unique_ptr<Decoder> decoder(Diagnostics& diagnostics) const;
   [[nodiscard]] const Diagnostics& diagnostics() const;
+  // What a decoder noted.
+  void take_notes(const Diagnostics& notes);
   // Bytes taken from the source so far, for progress.
   [[nodiscard]] uint64_t bytes_read() const;
 

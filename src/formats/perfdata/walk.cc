@@ -25,15 +25,6 @@ constexpr size_t kRoomToUnpack = 64U << 10U;
 // perf calls a record of this time untimed.
 constexpr uint64_t kNoTime = UINT64_MAX;
 
-RecordHead head_of(const RawRecord& raw) {
-  RecordHead head;
-  head.type = raw.type;
-  head.misc = raw.misc;
-  head.offset = raw.chunk->offset_of(raw.position);
-  head.bytes = raw.chunk->bytes().subspan(raw.position, kRecordHeadSize + raw.body.size());
-  return head;
-}
-
 }  // namespace
 
 Walk::Walk(const ReadOptions& options, Header& header, EventTable& events, Gatherer& gatherer,
@@ -42,6 +33,7 @@ Walk::Walk(const ReadOptions& options, Header& header, EventTable& events, Gathe
       events_(&events),
       gatherer_(&gatherer),
       diagnostics_(&diagnostics),
+      decoder_(events, diagnostics),
       in_order_(options.in_order),
       keep_raw_(options.keep_raw),
       max_waiting_(options.max_waiting_bytes),
@@ -51,9 +43,22 @@ Walk::Walk(const ReadOptions& options, Header& header, EventTable& events, Gathe
 
 Status Walk::run(Input& input, uint64_t end, Handler& handler) {
   handler_ = &handler;
+  return run(input, end);
+}
+
+Status Walk::run(Input& input, uint64_t end) {
   JITSCOPE_TRY(read_chunks(input, end));
   while (!stopped_ && !queue_.empty()) hand_out_first();
   return {};
+}
+
+Status Walk::run(Input& input, uint64_t end, BatchSink& sink) {
+  Batcher batcher(sink, pool_);
+  batcher_ = &batcher;
+  Status status = run(input, end);
+  batcher.flush();
+  batcher_ = nullptr;
+  return status;
 }
 
 Status Walk::read_chunks(Input& input, uint64_t end) {
@@ -127,14 +132,14 @@ Status Walk::take_user_record(const RawRecord& raw, Lane& lane) {
       break;
     case RecordType::header_feature: {
       const uint64_t feature = cursor.u64();
-      if (cursor.ok()) gatherer_->add_feature(feature, cursor.rest());
+      if (cursor.ok() && settle()) gatherer_->add_feature(feature, cursor.rest());
       break;
     }
     case RecordType::event_update:
-      gatherer_->update_event(raw.body);
+      if (settle()) gatherer_->update_event(raw.body);
       break;
     case RecordType::time_conv:
-      if (auto conversion = decode_time_conversion(raw.body)) {
+      if (auto conversion = decode_time_conversion(raw.body); conversion && settle()) {
         header_->time_conversion = conversion;
       }
       break;
@@ -202,9 +207,9 @@ Status Walk::unpack(const RawRecord& raw) {
   return {};
 }
 
-std::optional<uint64_t> Walk::time_of(const RawRecord& raw) const {
+std::optional<uint64_t> Walk::time_of(const RawRecord& raw) {
   if (raw.type == RecordType::sample) {
-    const uint32_t event = events_->event_of_sample(raw.body);
+    const uint32_t event = decoder_.event_of_sample(raw.body);
     if (event == EventTable::kUnknown && !events_->uniform()) return std::nullopt;
     if (events_->size() == 0) return std::nullopt;
     const SampleLayout& layout = events_->layout(event == EventTable::kUnknown ? 0 : event);
@@ -215,7 +220,7 @@ std::optional<uint64_t> Walk::time_of(const RawRecord& raw) const {
   Record record;
   record.head.type = raw.type;
   const std::span<const std::byte> body =
-      split_trailer(events_->trailer_layout(raw.body), raw.body, record.head);
+      split_trailer(decoder_.trailer_layout(raw.body), raw.body, record.head);
   if (!record.head.has_time && (raw.type == RecordType::fork || raw.type == RecordType::exit)) {
     decode_body(body, record);
   }
@@ -265,7 +270,10 @@ void Walk::keep_within_limits() {
 }
 
 void Walk::hand_out_first() {
-  const OrderQueue::Entry entry = queue_.pop();
+  // A stack is read where a batch goes.
+  constexpr uint32_t head = 128;
+  constexpr uint32_t all = 2048;  // of all but the deepest stacks
+  const OrderQueue::Entry entry = queue_.pop(batcher_ != nullptr ? head : all);
   handed_out_ = std::max(handed_out_, entry.time);
   hand_out(record_at(entry.chunk, entry.position));
   pool_.release(entry.chunk);
@@ -273,46 +281,10 @@ void Walk::hand_out_first() {
 
 void Walk::hand_out(const RawRecord& raw) {
   if (stopped_) return;
-  if (raw.type == RecordType::sample) return hand_out_sample(raw);
-  Record record;
-  record.head = head_of(raw);
-  std::span<const std::byte> body = raw.body;
-  if (static_cast<uint32_t>(raw.type) < kFirstUserType) {
-    body = split_trailer(events_->trailer_layout(body), body, record.head);
-  }
-  if (!decode_body(body, record)) {
-    diagnostics_->note(
-        "record too short for its type",
-        fmt::format("type {} at {:#x}", static_cast<uint32_t>(raw.type), record.head.offset));
-    return;
-  }
-  stopped_ = !handler_->on_record(record);
-}
-
-void Walk::hand_out_sample(const RawRecord& raw) {
-  Sample sample;
-  sample.head = head_of(raw);
-  sample.mode = cpu_mode(raw.misc);
-  sample.event = events_->event_of_sample(raw.body);
-  if (sample.event == EventTable::kUnknown) {
-    diagnostics_->note("sample of an unknown event", fmt::format("at {:#x}", sample.head.offset));
-    // Where all events record the same it can be read all the same, as the first one's.
-    if (events_->size() == 0 || !events_->uniform()) return;
-    sample.event = 0;
-  }
-  switch (parse_sample(events_->layout(sample.event), raw.body, scratch_, sample)) {
-    case SampleState::unusable:
-      diagnostics_->note("sample that does not fit its size",
-                         fmt::format("at {:#x}", sample.head.offset));
-      return;
-    case SampleState::cut:
-      diagnostics_->note("sample that does not fit its size",
-                         fmt::format("at {:#x}", sample.head.offset));
-      break;
-    case SampleState::whole:
-      break;
-  }
-  stopped_ = !handler_->on_sample(sample);
+  const bool going_on = batcher_ != nullptr
+                            ? batcher_->add(raw)
+                            : decoder_.hand_out(raw, raw.chunk->offset_of(raw.position), *handler_);
+  stopped_ = !going_on;
 }
 
 }  // namespace jitscope::perfdata

@@ -9,7 +9,9 @@
 
 #include "base/diagnostics.h"
 #include "base/result.h"
+#include "formats/perfdata/batch.h"
 #include "formats/perfdata/chunk.h"
+#include "formats/perfdata/decoder.h"
 #include "formats/perfdata/event_table.h"
 #include "formats/perfdata/features.h"
 #include "formats/perfdata/inflate.h"
@@ -17,7 +19,6 @@
 #include "formats/perfdata/lane.h"
 #include "formats/perfdata/order_queue.h"
 #include "formats/perfdata/reader.h"
-#include "formats/perfdata/sample.h"
 
 namespace jitscope::perfdata {
 
@@ -28,8 +29,11 @@ class Walk {
 
   // From the input's position to `end` of it, or as far as it goes, or the handler wants.
   Status run(Input& input, uint64_t end, Handler& handler);
+  // The same for a reader in another thread. Not for a pipe: its header is only read on the way.
+  Status run(Input& input, uint64_t end, BatchSink& sink);
 
  private:
+  Status run(Input& input, uint64_t end);
   Status read_chunks(Input& input, uint64_t end);
   // Takes all whole records of a lane. False: nothing after them can be read.
   Result<bool> drain(Lane& lane);
@@ -39,18 +43,25 @@ class Walk {
   Status unpack(const RawRecord& raw);
 
   void enqueue(const RawRecord& raw);
-  [[nodiscard]] std::optional<uint64_t> time_of(const RawRecord& raw) const;
+  [[nodiscard]] std::optional<uint64_t> time_of(const RawRecord& raw);
   void end_round();
   void keep_within_limits();
   void hand_out_first();
   void hand_out(const RawRecord& raw);
-  void hand_out_sample(const RawRecord& raw);
+  // Before the header changes, which readers may look at. False: it must not, all is over.
+  bool settle() {
+    if (batcher_ != nullptr && !batcher_->settle()) stopped_ = true;
+    return !stopped_;
+  }
 
   Header* header_;
   EventTable* events_;
   Gatherer* gatherer_;
   Diagnostics* diagnostics_;
+  // One of them.
   Handler* handler_ = nullptr;
+  Batcher* batcher_ = nullptr;
+  Decoder decoder_;
   bool in_order_;
   bool keep_raw_;
   uint64_t max_waiting_;
@@ -60,7 +71,6 @@ class Walk {
   Lane inner_;  // what compressed records unpack to
   Inflater inflater_;
   OrderQueue queue_;
-  SampleScratch scratch_;
   bool stopped_ = false;
 
   uint64_t sequence_ = 0;

@@ -97,15 +97,20 @@ class Wanted : public SampleConsumer {
     const AddressRange range = session_.span(id).range;
     bool same = !caller || (ip >= range.low && ip <= range.high);
     if (!same && is_jit(id)) {  // another stretch of the body
-      const LocationId at = session_.locate(resolved.thread, ip, false, resolved.sample.head.time);
+      const LocationId at =
+          session_.locate(thread_of(resolved), ip, false, resolved.sample.head.time);
       same = session_.location(at).jit == session_.location(id).jit;
     }
     return {text(id), same};
   }
+  ThreadState& thread_of(const ResolvedSample& resolved) {
+    return session_.processes().thread(resolved.thread.pid, resolved.thread.tid);
+  }
   // A stack that perf unwinds has its callers from words like these.
   Name word_name(const ResolvedSample& resolved, uint64_t word) {
-    const LocationId id = session_.locate(resolved.thread, word, true, resolved.sample.head.time);
-    const MappedRange* range = resolved.thread.process->space.at(word - 1);
+    ThreadState& thread = thread_of(resolved);
+    const LocationId id = session_.locate(thread, word, true, resolved.sample.head.time);
+    const MappedRange* range = thread.process->space.at(word - 1);
     const bool memory = range != nullptr && range->memory && range->executable;
     return {text(id), memory && is_jit(id)};
   }

@@ -40,6 +40,7 @@ class Compare : public SampleConsumer {
   Compare(Session& session, bool addresses) : session_(session), addresses_(addresses) {}
   bool on_sample(const ResolvedSample& resolved) override {
     const perfdata::Sample& sample = resolved.sample;
+    ProcessLife& life = *session_.processes().thread(sample.head.pid, sample.head.tid).process;
     std::vector<Location> expected;
     AddressQuery query;
     query.time = sample.head.time;
@@ -53,7 +54,7 @@ class Compare : public SampleConsumer {
       query.ip = value;
       query.caller = !exact;
       exact = false;
-      const Resolution answer = session_.resolver().resolve(*resolved.thread.process, query);
+      const Resolution answer = session_.resolver().resolve(life, query);
       expected.insert(expected.begin(), answer.location);
       named += answer.named ? 1 : 0;
     }

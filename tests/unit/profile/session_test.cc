@@ -323,7 +323,8 @@ TEST_F(SessionTest, WhatNoDumpKnowsStaysSo) {
       AddressQuery query;
       query.time = sample.sample.head.time;
       query.ip = kCode + 0x500;
-      answer = session_.resolver().resolve(*sample.thread.process, query);
+      const auto life = session_.processes().process(sample.thread.pid);
+      answer = session_.resolver().resolve(*life, query);
       return true;
     }
     Session& session_;
