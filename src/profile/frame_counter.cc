@@ -12,7 +12,8 @@ constexpr uint32_t kInlined = UINT32_MAX - 1;
 
 uint32_t FrameCounter::row(FrameId frame) {
   const FrameTable& frames = session_.resolver().frames();
-  if (frame >= row_of_frame_.size()) row_of_frame_.resize(std::max<size_t>(frame + 1, frames.size()), kUnknown);
+  if (frame >= row_of_frame_.size())
+    row_of_frame_.resize(std::max<size_t>(frame + 1, frames.size()), kUnknown);
   uint32_t& row = row_of_frame_[frame];
   if (row == kUnknown) {
     row = row_of_(frame, frames[frame]);
@@ -25,7 +26,8 @@ uint32_t FrameCounter::row(FrameId frame) {
 }
 
 uint32_t FrameCounter::row_of_location(LocationId id) {
-  if (id >= row_of_location_.size()) row_of_location_.resize(std::max<size_t>(id + 1, session_.location_count()), kUnknown);
+  if (id >= row_of_location_.size())
+    row_of_location_.resize(std::max<size_t>(id + 1, session_.location_count()), kUnknown);
   uint32_t& known = row_of_location_[id];
   if (known == kUnknown) {
     const Location location = session_.location(id);
