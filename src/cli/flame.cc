@@ -151,7 +151,7 @@ Status write_form(const Loaded& loaded, const OutputForm& form, const FlameArgum
                           .build_ids = loaded.build_ids};
   if (arguments.output == "-.folded") {
     return form.write(input, [](std::string_view piece) {
-      output().write_bulk(piece);
+      output().write_printable(piece);
       return Status();
     });
   }
