@@ -18,6 +18,7 @@
 #include "base/printable.h"
 #include "base/write_all.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 
 namespace jitscope {
 namespace {
@@ -72,6 +73,7 @@ void report_note(std::string_view text) {
 
 // Where it cannot be written there is nobody to tell.
 void write_error(std::string_view lines) {
+  hide_progress();
   (void)write_all(STDERR_FILENO, printable_lines(lines));
 }
 

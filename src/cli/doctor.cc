@@ -11,6 +11,7 @@
 #include "capture/followed_process.h"
 #include "cli/command.h"
 #include "cli/profile_options.h"
+#include "cli/progress.h"
 #include "cli/target.h"
 #include "doctor/advice.h"
 #include "process/process.h"
@@ -82,8 +83,10 @@ int diagnose_process(const DoctorArguments& arguments) {
 int run_doctor(const DoctorArguments& arguments) {
   if (arguments.pid) return diagnose_process(arguments);
   prepare_signals(arguments.profile.input);
-  const auto options = session_options(arguments.profile);
+  auto options = session_options(arguments.profile);
   if (!options) return report_error(options.error());
+  Progress progress("reading " + arguments.profile.input);
+  options->meter = &progress.meter();
   auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
   Collector collector(**session, {});
@@ -91,6 +94,7 @@ int run_doctor(const DoctorArguments& arguments) {
     return report_error(status.error());
   }
   const Profile profile = collector.take();
+  progress.end();
   Diagnosis diagnosis = diagnose(**session, profile);
   if (diagnosis.samples == 0) diagnosis.notes.emplace_back(kNoSamples);
   write_out(arguments.json ? doctor_json(diagnosis) : doctor_text(diagnosis));

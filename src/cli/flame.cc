@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/profile_options.h"
+#include "cli/progress.h"
 #include "profile/collector.h"
 #include "render/flame_page.h"
 #include "render/folded.h"
@@ -66,12 +67,15 @@ Result<Loaded> load_folded(const std::string& path) {
 
 Result<Loaded> load_recording(const std::string& path, const ProfileArguments& arguments,
                               bool timeline) {
-  JITSCOPE_ASSIGN(const auto options, session_options(arguments));
+  JITSCOPE_ASSIGN(auto options, session_options(arguments));
+  Progress progress("reading " + path);
+  options.meter = &progress.meter();
   JITSCOPE_ASSIGN(const auto session, open_session(path, options));
   Collector collector(*session, {.timeline = timeline});
   JITSCOPE_TRY(session->run_by_code(collector));
   Loaded loaded;
   loaded.profile = collector.take();
+  progress.end();
   if (const auto wall = session->facts().wall_time(loaded.profile.first_time)) {
     loaded.wall_start = static_cast<uint64_t>(*wall);
   }

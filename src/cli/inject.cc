@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/profile_options.h"
+#include "cli/progress.h"
 #include "inject/inject.h"
 
 namespace jitscope {
@@ -49,7 +50,10 @@ int run_inject(InjectArguments& arguments) {
   if (!options) return report_error(options.error());
   arguments.inject.naming = options->naming;
   arguments.inject.cores = options->cores;
+  Progress progress("rewriting " + arguments.profile.input);
+  arguments.inject.meter = &progress.meter();
   auto summary = inject(arguments.profile.input, arguments.inject);
+  progress.end();
   if (!summary) {
     const bool input = summary.error().where == arguments.profile.input;
     return report_error(input ? explain_open(arguments.profile.input, summary.error())

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/profile_options.h"
+#include "cli/progress.h"
 #include "code/inlined_copies.h"
 #include "code/pattern_settle.h"
 #include "profile/collector.h"
@@ -139,6 +140,8 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   }
   JITSCOPE_ASSIGN(SessionOptions session_options, jitscope::session_options(arguments.profile));
   session_options.leaf_only = arguments.no_children;
+  Progress progress("reading " + arguments.profile.input);
+  session_options.meter = &progress.meter();
   ReportOptions options;
   JITSCOPE_ASSIGN(options.keys, parse_report_keys(arguments.sort));
   options.measure = arguments.by_samples ? Measure::samples : Measure::weight;
@@ -149,6 +152,7 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   JITSCOPE_ASSIGN(const Report report, stacks ? stacked_report(*session, options, arguments.event)
                                               : counted_report(*session, options));
   JITSCOPE_ASSIGN(const std::string text, shown_text(report, arguments));
+  progress.end();
   write_out(text);
   report_session(*session);
   empty = report.samples == 0;

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/profile_options.h"
+#include "cli/progress.h"
 #include "render/script_text.h"
 
 namespace jitscope {
@@ -48,11 +49,14 @@ int run_script(const ScriptArguments& arguments) {
   prepare_signals(arguments.profile.input);
   auto options = session_options(arguments.profile);
   if (!options) return report_error(options.error());
+  Progress progress("reading " + arguments.profile.input, !output_is_terminal());
+  options->meter = &progress.meter();
   auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
   ScriptPrinter printer(**session, arguments);
   const Status status = (*session)->run(printer);
   printer.flush();
+  progress.end();
   if (!status) return report_error(status.error());
   report_session(**session);
   return status_with_output((*session)->samples() == 0 ? 1 : 0);

@@ -97,6 +97,7 @@ Result<InjectSummary> inject(const std::string& input, const InjectOptions& opti
   session_options.naming = options.naming;
   session_options.keep_raw = true;
   session_options.cores = options.cores;
+  session_options.meter = options.meter;
   // A body is one place, whatever was inlined into it: its image tells of that.
   session_options.naming.inlined = false;
   session_options.naming.jit_inlined = false;

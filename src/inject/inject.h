@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "base/meter.h"
 #include "base/result.h"
 #include "replay/naming_options.h"
 
@@ -36,6 +37,7 @@ struct InjectOptions {
   std::string source_folder;  // where relative files of line tables lie; "": here
   bool force = false;         // replace an output that is there, and the images of its folder
   unsigned cores = 1;         // SessionOptions::cores
+  Meter* meter = nullptr;     // SessionOptions::meter
   bool all = false;  // images hold every body of their jitdumps, not only those that were needed
 };
 

@@ -46,6 +46,7 @@ Status Session::prepare(const std::string& path) {
   JITSCOPE_ASSIGN(auto source, open_byte_source(path));
   perfdata::ReadOptions reading;
   reading.keep_raw = options_.keep_raw;
+  reading.meter = options_.meter;
   JITSCOPE_ASSIGN(reader_, perfdata::Reader::open(std::move(source), reading));
   const perfdata::Header& header = reader_->header();
   facts_ = std::make_unique<RecordingFacts>(path, header);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/meter.h"
 #include "base/stable_vector.h"
 #include "formats/perfdata/reader.h"
 #include "naming/jit_sources.h"
@@ -36,6 +37,7 @@ struct SessionOptions {
   // At most so many threads at work at a time (pipeline.h): a file is read in one, its samples are
   // resolved in another. 1, or a pipe: all in the caller's.
   unsigned cores = 1;
+  Meter* meter = nullptr;  // gets how far the reading is; may be null
 };
 
 class Session : private perfdata::Handler {

@@ -9,7 +9,8 @@ Result<size_t> Input::next(std::span<std::byte> out) {
   JITSCOPE_ASSIGN(const size_t got,
                   seekable_ ? source_->read_at(position_, out) : source_->read(out));
   position_ += got;
-  bytes_read_ += got;
+  // A file may be read from its middle on: how far it is counts.
+  if (meter_ != nullptr) meter_->done = position_;
   return got;
 }
 
@@ -44,7 +45,6 @@ Result<std::vector<std::byte>> Input::range(uint64_t offset, uint64_t size) {
   std::vector<std::byte> bytes(static_cast<size_t>(std::min(size, source_->size() - offset)));
   JITSCOPE_ASSIGN(const size_t got, source_->read_at(offset, bytes));
   bytes.resize(got);
-  bytes_read_ += got;
   return bytes;
 }
 

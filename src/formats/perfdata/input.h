@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/byte_source.h"
+#include "base/meter.h"
 #include "base/result.h"
 
 namespace jitscope::perfdata {
@@ -21,8 +22,11 @@ class Input {
   // Attributes, features, ids: no section of them is larger, and no more of a pipe is kept.
   static constexpr uint64_t kLargestSection = 64U << 20U;
 
-  explicit Input(std::unique_ptr<ByteSource> source)
-      : source_(std::move(source)), seekable_(source_->seekable()) {}
+  // `meter` may be null.
+  explicit Input(std::unique_ptr<ByteSource> source, Meter* meter = nullptr)
+      : source_(std::move(source)), seekable_(source_->seekable()), meter_(meter) {
+    if (meter_ != nullptr && seekable_) meter_->whole = source_->size();
+  }
 
   // The bytes at position(), which moves; 0 at the end.
   Result<size_t> next(std::span<std::byte> out);
@@ -38,14 +42,13 @@ class Input {
   // As many bytes of the range as there are (and kept), at most the largest section.
   Result<std::vector<std::byte>> range(uint64_t offset, uint64_t size);
 
-  [[nodiscard]] uint64_t bytes_read() const { return bytes_read_; }
   [[nodiscard]] std::string where() const { return source_->where(); }
 
  private:
   std::unique_ptr<ByteSource> source_;
   bool seekable_;
+  Meter* meter_;
   uint64_t position_ = 0;
-  uint64_t bytes_read_ = 0;
   uint64_t kept_from_ = 0;
   std::vector<std::byte> kept_;
 };

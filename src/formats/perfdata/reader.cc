@@ -21,7 +21,7 @@ int Header::clock() const {
 
 struct Reader::State {
   State(std::unique_ptr<ByteSource> source, const ReadOptions& options)
-      : input(std::move(source)),
+      : input(std::move(source), options.meter),
         gatherer(header, events, diagnostics, options.keep_raw),
         walk(options, header, events, gatherer, diagnostics) {}
 
@@ -115,9 +115,6 @@ void Reader::take_notes(const Diagnostics& notes) {
 }
 const Diagnostics& Reader::diagnostics() const {
   return state_->diagnostics;
-}
-uint64_t Reader::bytes_read() const {
-  return state_->input.bytes_read();
 }
 
 }  // namespace jitscope::perfdata

@@ -23,6 +23,7 @@
 
 #include "base/byte_source.h"
 #include "base/diagnostics.h"
+#include "base/meter.h"
 #include "base/result.h"
 #include "formats/perfdata/records.h"
 
@@ -110,6 +111,8 @@ struct ReadOptions {
   bool in_order = true;
   // True: attributes and features are kept as bytes too, for those who write them again.
   bool keep_raw = false;
+  // Gets what was read so far; may be null.
+  Meter* meter = nullptr;
 };
 
 class Reader {
@@ -133,8 +136,6 @@ class Reader {
   [[nodiscard]] const Diagnostics& diagnostics() const;
   // What a decoder noted.
   void take_notes(const Diagnostics& notes);
-  // Bytes taken from the source so far, for progress.
-  [[nodiscard]] uint64_t bytes_read() const;
 
  private:
   struct State;

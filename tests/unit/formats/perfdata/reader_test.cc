@@ -311,7 +311,15 @@ TEST(PerfDataReader, UnknownEventIsCounted) {
 
 TEST(PerfDataReader, BytesReadCoverTheInput) {
   const std::vector<std::byte> pipe = two_rounds().pipe();
-  EXPECT_EQ(collect(pipe)->reader->bytes_read(), pipe.size());
+  Meter meter;
+  ReadOptions options;
+  options.meter = &meter;
+  (void)collect(pipe, {.read = options, .seekable = false});
+  EXPECT_EQ(meter.done, pipe.size());
+  EXPECT_EQ(meter.whole, 0U);
+  (void)collect(pipe, {.read = options});
+  EXPECT_EQ(meter.done, pipe.size());
+  EXPECT_EQ(meter.whole, pipe.size());
 }
 
 }  // namespace
