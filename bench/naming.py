@@ -245,20 +245,26 @@ def count_samples(data):
 
 
 def compare_recording(table, data):
-    perf_script, script = ["perf", "script", "-i", data], [JITSCOPE, "script", "-i", data]
-    table.compare("script", [perf_script], [script], 25)
-    table.compare("report, flat", [["perf", "report", "--stdio", "-g", "none", "--no-children", "-i", data]],
-                  [[JITSCOPE, "report", "--no-children", "-i", data]], 6)
-    table.compare("report, with callers",
-                  [["perf", "report", "--sort", "sym", "--children", "-g", "none", "--stdio", "-i", data]],
-                  [[JITSCOPE, "report", "-i", data]], 50)
-    fold = [JITSCOPE, "flame", "-i", data, "-o", "-.folded"]
+    """With -j 1 what the work itself costs, without it what it costs on all cores."""
+    perf_script = ["perf", "script", "-i", data]
+    rows = [
+        ("script", [perf_script], ["script"], 20),
+        ("report, flat", [["perf", "report", "--stdio", "-g", "none", "--no-children", "-i", data]],
+         ["report", "--no-children"], 6),
+        ("report, with callers",
+         [["perf", "report", "--sort", "sym", "--children", "-g", "none", "--stdio", "-i", data]], ["report"], 50),
+    ]
+    fold = ["flame", "-o", "-.folded"]
     collapse = stackcollapse()
     if collapse:
-        table.compare("folded / script|stackcollapse-perf", [perf_script, collapse], [fold], 200)
+        rows.append(("folded / script|stackcollapse-perf", [perf_script, collapse], fold, 200))
     else:
         print("note: no stackcollapse-perf.pl (PATH, FLAMEGRAPH): folded stacks against perf script alone")
-        table.compare("folded / perf script alone", [perf_script], [fold], 20)
+        rows.append(("folded / perf script alone", [perf_script], fold, 16))
+    for what, perf, words, wanted in rows:
+        command = [JITSCOPE, *words, "-i", data]
+        table.compare(what, perf, [command], wanted)
+        table.alone(f"  {what}, -j 1", [*command, "-j1"], None)
 
 
 def compare_map(table, directory, lines):

@@ -1,6 +1,6 @@
 // LargePages: an allocator for vectors of many megabytes that are read in no order. With pages of
 // 4 KiB nearly each look misses the processor's table of pages, and in a virtual machine such a
-// miss is dear; large allocations are made of pages of 2 MiB where the kernel gives them out.
+// miss is expensive; large allocations are made of pages of 2 MiB where the kernel gives them out.
 #pragma once
 
 #include <sys/mman.h>

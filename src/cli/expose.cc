@@ -1,4 +1,4 @@
-// jitscope expose: lends methods to bpftrace, perf, ftrace and every other tool as ELF symbols.
+// jitscope expose: makes methods ELF symbols for bpftrace, perf, ftrace and every other tool.
 
 #include <fmt/format.h>
 
@@ -132,12 +132,13 @@ Status expose(const ExposeCommand& options) {
   if (!alive) {
     return fail(ErrorKind::target_gone, "the target exited or became another program");
   }
-  report_note(fmt::format("taken back: {} entries put back, stopped {} in all", restored,
-                          duration_text(exposer->stopped())));
+  report_note(
+      fmt::format("all probe points removed: {} method entries restored, target stopped {} in all",
+                  restored, duration_text(exposer->stopped())));
   return failure;
 }
 
-// What was not taken back, and the command that does.
+// What was not removed, and the command that does.
 Status left_alone(const UndoReport& report, pid_t pid) {
   if (report.complete()) return {};
   if (report.in_use + report.files_in_use == 0) {

@@ -23,7 +23,7 @@ constexpr std::string_view kCpus = "all CPUs are recorded: -a, or -p PID on whic
 constexpr std::string_view kThreads = "all threads of a process are taken: -p PID";
 constexpr std::string_view kTime = "each line begins with the time already";
 constexpr std::string_view kExpose =
-    "for bpftrace, perf probe and others `jitscope expose -p PID PATTERN` lends methods as symbols";
+    "for bpftrace, perf probe and others `jitscope expose -p PID PATTERN` gives methods a symbol";
 constexpr std::string_view kGlob = "patterns are globs, and between slashes regular expressions";
 constexpr std::string_view kReturns =
     "returns are not probed: the return address of JIT code must not be changed";

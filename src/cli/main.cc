@@ -54,6 +54,13 @@ void use_large_pages_for_heap() {
   const auto end = reinterpret_cast<uintptr_t>(::sbrk(0));
   const uintptr_t first = (end - room + large_page - 1) / large_page * large_page;
   ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  // What lies before the first large page stays unused, and untouched.
+  const auto place = reinterpret_cast<uintptr_t>(more);
+  constexpr uintptr_t head = 64;
+  if (place + head < first) {
+    void* volatile unused = std::malloc(first - place - head);
+    (void)unused;
+  }
 }
 
 }  // namespace

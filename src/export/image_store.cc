@@ -89,7 +89,7 @@ Result<UniqueFd> open_store(const std::string& directory) {
   return store;
 }
 
-// The folders on the way to an image, from the store's own down. What was made is taken back when
+// The folders on the way to an image, from the store's own down. What was made is removed when
 // nothing came of it.
 class FolderChain {
  public:

@@ -271,7 +271,7 @@ TraceReport LiveTracer::finish(const std::function<void(const TracedCall&)>& on_
     placers_.set_patience(options_.waiting.while_leaving(patience_at_end));
     withdraw(report);
   }
-  // An image whose jumps could not be taken back keeps its file: undo and other tools need it.
+  // An image whose jumps could not be undone keeps its file: undo and other tools need it.
   if (!report.left_because) placers_.discard();
   const StopTimes stops = placers_.stops();
   report.stopped = stops.stopped;

@@ -159,7 +159,7 @@ void tell_outcome(SiteOutcome& outcome, PatchOutcome done) {
       outcome.reason = "a thread stood inside its first instructions at every try";
       break;
     case PatchOutcome::rolled_back:
-      outcome.reason = "writing another site failed, all were taken back";
+      outcome.reason = "writing another site failed, all were undone";
       break;
   }
 }

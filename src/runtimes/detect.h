@@ -43,7 +43,7 @@ struct ProcessFindings {
   std::vector<std::string> backends;
   // Those that the process would allow, but not to this user; best first.
   std::vector<WithheldBackend> withheld;
-  bool exposable = false;     // this user can lend its methods to other tools (`jitscope expose`)
+  bool exposable = false;     // this user can give its methods to other tools (`jitscope expose`)
   std::string not_probeable;  // "" when it can be probed
 };
 

@@ -204,7 +204,7 @@ class Patcher {
     return whole;
   }
 
-  // All or nothing: also what earlier stops of this surgery wrote is taken back, where it is still
+  // All or nothing: also what earlier stops of this surgery wrote is undone, where it is still
   // ours.
   Status roll_back(const std::vector<size_t>& chosen, size_t failed, const Error& why) {
     report_.failure = fmt::format("{}: {}", patch_place(chosen[failed], patches_[chosen[failed]]),

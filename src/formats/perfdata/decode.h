@@ -20,7 +20,7 @@ std::span<const std::byte> split_trailer(const SampleLayout* layout,
                                          std::span<const std::byte> body, RecordHead& head);
 
 // `body` is without trailer; `record.head.type` and `.misc` say what it is. False when it is too
-// short for its type. FORK and EXIT lend their time to a head that has none.
+// short for its type. The time of FORK and EXIT becomes that of a head that has none.
 bool decode_body(std::span<const std::byte> body, Record& record);
 
 // One entry of the BUILD_ID feature or a BUILD_ID record.

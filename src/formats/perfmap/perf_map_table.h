@@ -17,7 +17,7 @@
 
 namespace jitscope {
 
-// A map whose end was not reached would give the names of lines that later ones take back.
+// A map whose end was not reached would give the names of lines that later ones replace.
 [[nodiscard]] Error took_too_long(std::string where);
 
 class PerfMapTable {
