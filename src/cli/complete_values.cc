@@ -139,6 +139,10 @@ Completions complete_value(const CLI::Option::About& option, const CompletionCon
       return events(context, begun);
     case ValueKind::row_key:
       return row_keys(begun);
+    case ValueKind::recording_or_pid:
+      found = pids(begun, false);
+      if (found.candidates.empty()) found.by_shell = ":file";
+      break;
     case ValueKind::file:
       found.by_shell = ":file";
       break;

@@ -12,6 +12,7 @@ enum class ValueKind {
   method,   // a pattern of methods
   event,    // an event of the recording
   row_key,  // of `report --sort`, several with commas
+  recording_or_pid,
   file,
   folder,
   command,  // a program and its arguments

@@ -64,7 +64,10 @@ void add_script_command(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "script", "Print the samples of a recording with their stacks, as perf script does");
   auto arguments = std::make_shared<ScriptArguments>();
-  add_profile_options(*command, arguments->profile);
+  CLI::Option* input = add_profile_options(*command, arguments->profile);
+  add_filter_options(*command, arguments->profile.filter);
+  add_pid_filter(*command, arguments->profile.filter);
+  add_recording_word(*command, arguments->profile, input);
   command->add_flag("--json", arguments->json, "One JSON object a sample");
   command->callback([arguments, &status] { status = run_script(*arguments); });
 }

@@ -29,8 +29,14 @@ std::string version_of(const Frame& frame) {
   return text + (frame.ambiguous ? "?" : "");
 }
 
+bool is_shown(const Frame& frame, const ReportOptions& options) {
+  return options.dsos.empty() || options.dsos.holds(frame.dso) ||
+         options.dsos.holds(frame.dso_path);
+}
+
 std::string row_key(const Frame& frame, const ReportOptions& options) {
   std::string text;
+  if (!is_shown(frame, options)) append_part(text, "left out");
   for (const ReportKey key : options.keys) {
     switch (key) {
       case ReportKey::method:
@@ -81,6 +87,7 @@ std::vector<uint32_t> report_order(const std::vector<ReportRow>& rows,
   const Measure measure = options.measure;
   std::vector<uint32_t> order(rows.size());
   std::iota(order.begin(), order.end(), 0);
+  std::erase_if(order, [&](uint32_t row) { return !is_shown(rows[row].frame, options); });
   const auto first = [&](const ReportRow& row) {
     return options.children ? row.total.of(measure) : row.self.of(measure);
   };

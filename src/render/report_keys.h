@@ -16,6 +16,7 @@ void append_part(std::string& text, std::string_view part);
 // Tier and certainty: what tells versions of a method apart.
 [[nodiscard]] std::string version_of(const Frame& frame);
 // The part of a row's key that the frame gives.
+[[nodiscard]] bool is_shown(const Frame& frame, const ReportOptions& options);
 [[nodiscard]] std::string row_key(const Frame& frame, const ReportOptions& options);
 
 // Tiers and sources of several frames.
@@ -30,7 +31,7 @@ struct RowFacts {
   void describe(ReportRow& row, const std::vector<Frame>& frames) const;
 };
 
-// Numbers of rows in the order in which they are shown.
+// Numbers of rows in the order in which they are shown, of those that are.
 [[nodiscard]] std::vector<uint32_t> report_order(const std::vector<ReportRow>& rows,
                                                  const ReportOptions& options);
 void describe_report(Report& report, const Profile& profile, const ReportOptions& options);

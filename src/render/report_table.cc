@@ -203,14 +203,16 @@ class Builder {
     const std::vector<uint32_t> order = report_order(report_.rows, report_.options);
     std::vector<ReportRow> rows;
     rows.reserve(order.size());
-    std::vector<uint32_t> place(order.size());
+    std::vector<uint32_t> place(report_.rows.size(), kNoNode);
     for (uint32_t i = 0; i < order.size(); ++i) {
       place[order[i]] = i;
       rows.push_back(std::move(report_.rows[order[i]]));
     }
     report_.rows = std::move(rows);
-    for (uint32_t& row : report_.stacks.row) {
+    for (size_t i = 0; i < report_.stacks.row.size(); ++i) {
+      uint32_t& row = report_.stacks.row[i];
       if (row != kNoNode) row = place[row];
+      if (row == kNoNode) report_.stacks.outermost[i] = 0;
     }
   }
 

@@ -107,7 +107,7 @@ class Table {
 
   void append_row(std::string& out, const ReportRow& row) const {
     const Measure measure = report_.options.measure;
-    const uint64_t whole = report_.sum.of(measure);
+    const uint64_t whole = report_.whole();
     if (report_.options.children) {
       fmt::format_to(std::back_inserter(out), "{:7.2f}%", percent(row.total.of(measure), whole));
       out += ' ';
@@ -129,9 +129,20 @@ class Table {
 }  // namespace
 
 std::string report_header_text(const Report& report) {
-  std::string out = fmt::format("# Samples: {} of event '{}'\n# Event count (approx.): {}{}\n",
-                                report.sum.samples, printable(report.event.name), report.sum.weight,
-                                report.event.unit == "nanoseconds" ? " ns" : "");
+  std::string out;
+  for (const std::string& filter : report.filters) {
+    out += fmt::format("# {}\n", printable(filter));
+  }
+  out += fmt::format("# Samples: {} of event '{}'\n# Event count (approx.): {}{}\n",
+                     report.sum.samples, printable(report.event.name), report.sum.weight,
+                     report.event.unit == "nanoseconds" ? " ns" : "");
+  if (report.left_out != 0) {
+    out += fmt::format("# Left out by filters: {} samples\n", report.left_out);
+  }
+  if (report.others.samples != 0 && !report.options.relative) {
+    out += fmt::format("# Percentages: of {} samples (--percentage relative: of those shown)\n",
+                       report.sum.samples + report.others.samples);
+  }
   if (report.samples != report.sum.samples) {
     std::string others;
     for (const EventName& event : report.events) {
@@ -159,7 +170,7 @@ std::string report_text(const Report& report, const ReportTextOptions& options) 
   if (options.header) out += report_header_text(report);
   const Table table(report);
   const Measure measure = report.options.measure;
-  const uint64_t whole = report.sum.of(measure);
+  const uint64_t whole = report.whole();
   size_t shown = 0;
   for (const ReportRow& row : report.rows) {
     const uint64_t value = report.options.children ? row.total.of(measure) : row.self.of(measure);
@@ -192,6 +203,7 @@ std::string report_json(const Report& report, const ReportTextOptions& options) 
       .number("lost", report.lost)
       .text("command", report.command)
       .text("hostname", report.hostname);
+  if (!report.filters.empty()) head.number("left_out", report.left_out);
   std::string out = head.str() + "\n";
   const bool process = has(report, ReportKey::process);
   const bool thread = has(report, ReportKey::thread);
@@ -199,7 +211,7 @@ std::string report_json(const Report& report, const ReportTextOptions& options) 
   for (const ReportRow& row :
        std::span(report.rows).first(std::min(options.max_rows, report.rows.size()))) {
     const ReportCount& count = report.options.children ? row.total : row.self;
-    if (percent(count.of(measure), report.sum.of(measure)) < options.min_percent) break;
+    if (percent(count.of(measure), report.whole()) < options.min_percent) break;
     JsonObject line("row");
     line.text("method", row.frame.method)
         .text("raw", row.frame.raw)
