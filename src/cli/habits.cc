@@ -115,8 +115,6 @@ constexpr std::array kHabits = {
     Habit{"script", "--show-task-events", kDump},
     Habit{"script", "--max-stack", "stacks are shown whole; `record` limits them"},
     Habit{"report", "--max-stack", "stacks are shown whole; `record` limits them"},
-    Habit{"script", "-F", "the fields are fixed; --json has all of them"},
-    Habit{"script", "--fields", "the fields are fixed; --json has all of them"},
     Habit{"script", "-G",
           "stacks are printed when the recording has some; `jitscope report` sums up"},
     Habit{"flame", "--collapsed", "-o FILE.folded, or -o -.folded for standard output"},

@@ -27,6 +27,7 @@ constexpr auto entries = std::to_array<Entry>({
     {"--dwarf", {"VERSION", other}},
     {"--event", {"NAME", event}},
     {"--every", {"COUNT", other}},
+    {"--fields", {"FIELDS", field}},
     {"--freq", {"HZ", other}},
     {"--images", {"DIR", folder}},
     {"--inlined-by", {"PATTERN", method}},

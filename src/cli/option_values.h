@@ -11,6 +11,7 @@ enum class ValueKind {
   pid,      // a process with JIT code
   method,   // a pattern of methods
   event,    // an event of the recording
+  field,    // of `script --fields`, several with commas
   row_key,  // of `report --sort`, several with commas
   recording_or_pid,
   file,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/byte_cursor.h"
@@ -112,7 +113,8 @@ Result<Report> counted_report(Session& session, const ReportOptions& options) {
 }
 
 Result<Report> stacked_report(Session& session, ReportOptions options, const std::string& event) {
-  Collector collector(session, {});
+  const bool by_cpu = std::ranges::find(options.keys, ReportKey::cpu) != options.keys.end();
+  Collector collector(session, {.by_cpu = by_cpu});
   JITSCOPE_TRY(session.run_by_code(collector));
   const Profile profile = collector.take();
   JITSCOPE_ASSIGN(options.event, event_number(profile, event));
@@ -155,6 +157,9 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   session_options.leaf_only = arguments.no_children;
   ReportOptions options;
   JITSCOPE_ASSIGN(options.keys, parse_report_keys(arguments.sort));
+  if (std::ranges::find(options.keys, ReportKey::srcline) != options.keys.end()) {
+    session_options.naming.lines = true;
+  }
   options.measure = arguments.by_samples ? Measure::samples : Measure::weight;
   options.children = !arguments.no_children;
   options.split_tiers = arguments.split_tiers;
@@ -193,8 +198,10 @@ void add_report_command(CLI::App& app, int& status) {
   add_filter_options(*command, arguments->profile.filter, "-d,--dsos,--dso");
   add_pid_filter(*command, arguments->profile.filter);
   add_recording_word(*command, arguments->profile, input);
-  command->add_option("-s,--sort", arguments->sort,
-                      "method, dso, process, thread, tier, source; several with commas");
+  command->add_option(
+      "-s,--sort", arguments->sort,
+      "method, dso, comm, process, thread, cpu, tier, source, srcline; several with "
+      "commas");
   command->add_option("--event", arguments->event, "The event to show, by name");
   command
       ->add_option("--callers", arguments->callers,

@@ -11,6 +11,14 @@
 
 namespace jitscope {
 
+[[nodiscard]] bool has(const ReportOptions& options, ReportKey key);
+// Some key is of the thread or the CPU, not of the frame.
+[[nodiscard]] bool tells_threads_apart(const ReportOptions& options);
+// The part of a row's key that the group gives.
+[[nodiscard]] std::string label_key(const Group& group, const ReportOptions& options);
+void name_label(ReportRow& row, const Group& group, const ReportOptions& options);
+// "HashMap.java:12"; "" when the line is not known.
+[[nodiscard]] std::string line_text(const Frame& frame);
 // Parts joined so that different lists give different texts.
 void append_part(std::string& text, std::string_view part);
 // Tier and certainty: what tells versions of a method apart.

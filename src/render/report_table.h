@@ -19,9 +19,19 @@
 
 namespace jitscope {
 
-enum class ReportKey : uint8_t { method, dso, process, thread, tier, source };
+enum class ReportKey : uint8_t {
+  method,
+  dso,
+  process,
+  thread,
+  tier,
+  source,
+  comm,
+  cpu,
+  srcline,  // of frames with lines
+};
 [[nodiscard]] std::string_view to_string(ReportKey key);
-// "method,dso"; names perf users know count too: symbol or sym, comm, pid, tid.
+// "method,dso"; perf's words count too: symbol or sym, pid (process), tid (thread).
 [[nodiscard]] Result<std::vector<ReportKey>> parse_report_keys(std::string_view text);
 
 struct ReportOptions {
@@ -51,6 +61,8 @@ struct ReportRow {
   Frame frame;          // facts of one of its frames; only those that the keys name hold for all
   std::string process;  // "comm pid"; with key process
   std::string thread;   // "comm-pid/tid"; with key thread
+  std::string comm;     // the thread's name; with key comm
+  std::string cpu;      // "3", "" where it is not known; with key cpu
   std::string tiers;    // all of its frames: "c1,c2"; "" when none has one
   std::string sources;  // "jitdump,elf"
   bool ambiguous = false;

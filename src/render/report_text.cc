@@ -8,13 +8,14 @@
 
 #include "base/utf8.h"
 #include "render/json.h"
+#include "render/report_keys.h"
 #include "render/report_table.h"
 
 namespace jitscope {
 namespace {
 
 bool has(const Report& report, ReportKey key) {
-  return std::ranges::find(report.options.keys, key) != report.options.keys.end();
+  return has(report.options, key);
 }
 
 double percent(uint64_t part, uint64_t whole) {
@@ -44,6 +45,13 @@ struct Column {
 std::vector<Column> columns_of(const Report& report) {
   std::vector<Column> columns;
   const bool method = has(report, ReportKey::method);
+  if (has(report, ReportKey::cpu)) {
+    columns.push_back(
+        {"CPU", [](const ReportRow& row) { return row.cpu.empty() ? std::string("-") : row.cpu; }});
+  }
+  if (has(report, ReportKey::comm)) {
+    columns.push_back({"Command", [](const ReportRow& row) { return printable(row.comm); }});
+  }
   if (has(report, ReportKey::process)) {
     columns.push_back({"Process", [](const ReportRow& row) { return printable(row.process); }});
   }
@@ -66,6 +74,12 @@ std::vector<Column> columns_of(const Report& report) {
   }
   if (method) {
     columns.push_back({"Method", [](const ReportRow& row) { return printable(method_text(row)); }});
+  }
+  if (has(report, ReportKey::srcline)) {
+    columns.push_back({"Source:Line", [](const ReportRow& row) {
+                         const std::string line = line_text(row.frame);
+                         return line.empty() ? std::string("-") : printable(line);
+                       }});
   }
   return columns;
 }
@@ -224,6 +238,11 @@ std::string report_json(const Report& report, const ReportTextOptions& options) 
     if (row.frame.method.empty()) line.text("reason", to_string(row.frame.no_name));
     if (process) line.text("process", row.process);
     if (thread) line.text("thread", row.thread);
+    if (has(report, ReportKey::comm)) line.text("comm", row.comm);
+    if (!row.cpu.empty()) line.raw("cpu", row.cpu);
+    if (has(report, ReportKey::srcline) && !row.frame.file.empty()) {
+      line.text("file", row.frame.file).number("line", row.frame.line);
+    }
     out += line.str();
     out += '\n';
   }

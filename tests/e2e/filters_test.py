@@ -75,14 +75,19 @@ def perf_words(words):
     return [{"--comm": "--comms", "--dso": "--dsos"}.get(word, word) for word in words]
 
 
+def same_line(own, line, what):
+    """Where a call is a function's last instruction perf shows the next function (docs/script.md), and entries of
+    a PLT it calls by another's name."""
+    if own != line and re.search(r"\+0x0 \(|_start|@plt", line):
+        own, line = own.split()[0], line.split()[0]
+    equal(own, line, f"a line of {what}")
+
+
 def same_text(*words):
     told = run_perf("script", "-i", recording(), *perf_words(words)).stdout
     run = jitscope("script", *words, recording(), status=0 if told else 1)
     for own, line in itertools.zip_longest(run.out, told.splitlines()):
-        # Where a call is a function's last instruction perf shows the next function (docs/script.md).
-        if own != line and line and "+0x0 (" in line:
-            own, line = (own or "").split()[0], line.split()[0]
-        equal(own, line, f"a line of script {words}")
+        same_line(own or "", line or "", f"script {words}")
     return told
 
 
@@ -119,16 +124,18 @@ def test_script_takes_what_perf_takes():
 
 def perf_rows(*words, keys="dso,sym"):
     text = run_perf("report", "-i", recording(), "--stdio", "-g", "none", "-s", keys, *perf_words(words)).stdout
-    return {(name, share) for share, name in re.findall(r"^\s*([\d.]+)%.*\[[.k]\] (\S+)\s*$", text, re.M)}
+    return {(name, share) for share, name in re.findall(r"^\s*([\d.]+)%.*\[[.k]\] (\S+)\s*$", text, re.M)
+            if not name.endswith("@plt")}
 
 
 def own_rows(*words, keys="dso,sym"):
     text = "\n".join(jitscope("report", "-i", recording(), "-s", keys, *words).out)
-    return {(name, share) for share, name in re.findall(r"^\s*([\d.]+)%.*?(\S+)$", text, re.M)}, text
+    return {(name, share) for share, name in re.findall(r"^\s*([\d.]+)%.*?(\S+)$", text, re.M)
+            if not name.endswith("@plt")}, text
 
 
 def test_report_has_the_shares_of_perf():
-    for words in (["--comm", "pair"], ["--comm", "pair", "--percentage", "relative"],
+    for words in (["--comm", "pair"], ["--pid", heads()[0][1]], ["--comm", "pair", "--percentage", "relative"],
                   ["--cpu", heads()[0][3]], ["--time", "20%-60%"]):
         for kind in ([], ["--no-children"]):
             # perf has one row for threads that it takes and others, where the keys do not tell them apart.
@@ -220,5 +227,59 @@ def test_what_is_refused():
     jitscope("script", "--tid", many, "--comm", many, "--dso", many, recording(), status=1)
 
 
+def test_sort_keys_of_perf():
+    for keys in ("comm", "cpu", "cpu,comm", "comm,dso", "comm,dso,sym"):
+        told = run_perf("report", "-i", recording(), "--stdio", "-g", "none", "--no-children", "-t", "|", "-s", keys)
+        told = [[word.strip() for word in line.split("|")] for line in told.stdout.splitlines()
+                if line.strip() and line[0] != "#"]
+        text = jitscope("report", recording(), "--no-children", "--sort", keys).out
+        own = [re.split(r"\s{2,}", line.strip()) for line in text if line.strip() and line[0] != "#"]
+        check(own and len(own) == len(told), f"{keys}: {text}")
+        if "sym" not in keys:  # which has columns of ours
+            # perf cuts names at the width of the title.
+            told = sorted([row[0].rstrip("%"), *(word.lstrip("0")[:7] or "0" for word in row[1:])] for row in told)
+            own = sorted([row[0].rstrip("%"), *(word[:7] for word in row[2:])] for row in own)
+            equal(own, told, f"rows of {keys}")
+    own = {(line.split()[-1].rsplit("/", 1)[-1], line.split("%")[0].strip())
+           for line in jitscope("report", recording(), "--no-children", "-s", "srcline").out if "pair.c:" in line}
+    told = run_perf("report", "-i", recording(), "--stdio", "-g", "none", "--no-children", "-s", "srcline").stdout
+    told = {(line.split()[-1], line.split("%")[0].strip()) for line in told.splitlines() if "pair.c:" in line}
+    equal(own, told, "rows by line")
+    for keys, title in (("pid", "Process"), ("tid", "Thread"), ("symbol", "Method"), ("sym,srcline", "Source:Line")):
+        check(title in "\n".join(jitscope("report", recording(), "-s", keys).out), keys)
+    row = jitscope("report", recording(), "-s", "cpu,comm,srcline", "--json").objects("row")[0]
+    check({"cpu", "comm"} <= set(row), f"{row}")
+    check("srcline" in jitscope("report", recording(), "-s", "period", status=2).error, "keys are listed")
+
+
+def test_fields_of_script():
+    folder = scratch()
+    recording()
+    program = _made["data"].parent / "pair"
+    run_perf("record", "-e", "cpu-clock", "-F", "499", "--sample-cpu", "-o", folder / "leaves", program)
+    for data in (recording(), folder / "leaves"):
+        for fields in ("comm,tid,time,event,ip,sym,dso", "comm,pid,tid,cpu,time,event", "ip,sym,symoff,dso", "comm,ip",
+                       "ip", "comm", "pid", "tid,pid,period", "event,time", "sym,ip", "comm,,cpu", "-dso", "-ip",
+                       "-comm,-tid,-cpu,-time,-event,-period", "-symoff,-time"):
+            told = run_perf("script", "-i", data, "-F", fields).stdout.splitlines()
+            own = jitscope("script", data, "-F", fields).out
+            equal(len(own), len(told), f"lines of {fields}")
+            for mine, line in zip(own, told):
+                same_line(mine, line, f"script -F {fields}")
+    plain = jitscope("script", recording()).out
+    equal(jitscope("script", recording(), "-F", "comm,tid,cpu,time,event,period,ip,sym,symoff,dso").out, plain,
+          "the fields of the default")
+    equal(jitscope("script", recording(), "--fields", "+srcline").out, jitscope("script", recording(), "--lines").out,
+          "+srcline is --lines")
+    equal(jitscope("script", recording(), "--fields=+comm").out, plain, "what is there already")
+    for words, says in ((["-F", ""], "empty"), (["-F", ","], "wants fields"), (["-F", "foo"], "comm,pid"),
+                        (["-F", "hw:comm"], "hw:"), (["-F", "comm,+dso"], "+srcline"), (["-F", "comm,sym"], "ip"),
+                        (["-F", "ip,symoff"], "sym"), (["-F", "comm", "--json"], "excludes")):
+        check(says in jitscope("script", recording(), *words, status=2).error, f"{words}")
+    check("tracepoints" in jitscope("script", recording(), "-F", "trace", status=3).error, "trace of none")
+    run_perf("record", "-e", "cpu-clock", "-o", folder / "bare", "true")
+    check("--sample-cpu" in jitscope("script", folder / "bare", "-F", "comm,cpu", status=3).error, "no CPU")
+
+
 harness.main(test_script_takes_what_perf_takes, test_report_has_the_shares_of_perf, test_flame_and_doctor,
-             test_recording_as_a_word, test_what_takes_nothing, test_what_is_refused)
+             test_recording_as_a_word, test_sort_keys_of_perf, test_fields_of_script, test_what_takes_nothing, test_what_is_refused)
