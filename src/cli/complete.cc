@@ -32,6 +32,7 @@ class Typed {
     } else {
       // What a command is given to run has options of its own.
       if (const auto* taken = positional(); taken != nullptr) {
+        value(*taken, word);
         only_positional_ = taken->about().value.kind == ValueKind::command;
       }
       ++positional_;
@@ -72,7 +73,7 @@ class Typed {
 
   void value(const CLI::Option& option, const std::string& text) {
     if (option.has_name("--pid")) context_.pid = text;
-    if (option.has_name("--input")) context_.recording = text;
+    if (option.has_name("--input") || option.has_name("RECORDING")) context_.recording = text;
     if (option.has_name("--map")) context_.map = text;
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -111,14 +112,24 @@ Completions events(const CompletionContext& context, const std::string& begun) {
   return found;
 }
 
-Completions row_keys(const std::string& begun) {
+Completions words(const std::string& begun, std::initializer_list<const char*> all) {
   Completions found;
   const std::string before = before_last_comma(begun);
-  for (const char* key : {"method", "dso", "process", "thread", "tier", "source"}) {
-    std::string text = before + key;
+  for (const char* word : all) {
+    std::string text = before + word;
     if (text.starts_with(begun)) found.candidates.push_back({std::move(text), ""});
   }
   return found;
+}
+
+Completions row_keys(const std::string& begun) {
+  return words(begun,
+               {"method", "dso", "comm", "process", "thread", "cpu", "tier", "source", "srcline"});
+}
+
+Completions fields(const std::string& begun) {
+  return words(begun, {"comm", "pid", "tid", "cpu", "time", "period", "event", "trace", "ip", "sym",
+                       "symoff", "dso", "srcline"});
 }
 
 }  // namespace
@@ -139,6 +150,12 @@ Completions complete_value(const CLI::Option::About& option, const CompletionCon
       return events(context, begun);
     case ValueKind::row_key:
       return row_keys(begun);
+    case ValueKind::field:
+      return fields(begun);
+    case ValueKind::recording_or_pid:
+      found = pids(begun, false);
+      if (found.candidates.empty()) found.by_shell = ":file";
+      break;
     case ValueKind::file:
       found.by_shell = ":file";
       break;

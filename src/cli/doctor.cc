@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "base/byte_cursor.h"
 #include "capture/followed_process.h"
 #include "cli/command.h"
 #include "cli/profile_options.h"
@@ -26,7 +27,8 @@ namespace {
 struct DoctorArguments {
   ProfileArguments profile;
   std::string process;
-  std::vector<std::string> words;  // the pid without -p
+  bool input_named = false;  // by -i
+  std::string word;          // a recording, or a pid without -p
   std::optional<int> pid;
   bool json = false;
 };
@@ -96,9 +98,36 @@ int run_doctor(const DoctorArguments& arguments) {
   const Profile profile = collector.take();
   progress.end();
   Diagnosis diagnosis = diagnose(**session, profile);
-  if (diagnosis.samples == 0) diagnosis.notes.emplace_back(kNoSamples);
+  if (diagnosis.samples == 0) {
+    diagnosis.notes.push_back(no_samples_text(**session));
+  } else if ((*session)->left_out() != 0) {
+    diagnosis.notes.push_back(
+        fmt::format("the filters left {} samples out", (*session)->left_out()));
+  }
   write_out(arguments.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
   return status_with_output(diagnosis.samples == 0 ? 1 : 0);
+}
+
+// A number is a pid, any other word a recording. With a recording, or with filters, -p is perf's
+// --pid: which of its processes.
+Status choose_subject(DoctorArguments& arguments) {
+  bool recording = arguments.input_named || !filter_texts(arguments.profile.filter).empty();
+  std::vector<std::string> pid;
+  if (!arguments.word.empty()) {
+    if (!parse_decimal(arguments.word)) {
+      arguments.profile.input = arguments.word;
+      recording = true;
+    } else {
+      pid.push_back(arguments.word);
+    }
+  }
+  if (recording && !arguments.process.empty()) {
+    arguments.profile.filter.pids.push_back(arguments.process);
+    return {};
+  }
+  if (arguments.process.empty() && pid.empty()) return {};
+  JITSCOPE_ASSIGN(arguments.pid, choose_process(arguments.process, pid));
+  return {};
 }
 
 }  // namespace
@@ -107,21 +136,23 @@ void add_doctor_command(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("doctor", "Say why names are missing or uncertain, and what to do");
   auto arguments = std::make_shared<DoctorArguments>();
-  add_profile_options(*command, arguments->profile);
+  CLI::Option* input = add_profile_options(*command, arguments->profile);
+  input->check([arguments](const std::string& /*path*/) {
+    arguments->input_named = true;
+    return std::string();
+  });
+  add_filter_options(*command, arguments->profile.filter);
   add_process_option(*command, arguments->process,
-                     "A live process instead of a recording, by pid or name");
-  command->add_option("PID", arguments->words, "The live process, without -p")->expected(1);
+                     "A live process instead of a recording, by pid or name; with -i or a filter: "
+                     "only samples of these processes");
+  command
+      ->add_option("RECORDING|PID", arguments->word,
+                   "The recording without -i, or the live process without -p")
+      ->excludes(input);
   command->add_flag("--json", arguments->json, "One JSON object a line");
   command->callback([arguments, &status] {
-    if (!arguments->process.empty() || !arguments->words.empty()) {
-      const auto chosen = choose_process(arguments->process, arguments->words);
-      if (!chosen) {
-        status = report_error(chosen.error());
-        return;
-      }
-      arguments->pid = *chosen;
-    }
-    status = run_doctor(*arguments);
+    const Status chosen = choose_subject(*arguments);
+    status = chosen ? run_doctor(*arguments) : report_error(chosen.error());
   });
 }
 

@@ -52,6 +52,7 @@ struct Loaded {
   Profile profile;
   uint64_t wall_start = 0;  // nanoseconds since 1970, 0 = not known
   std::map<std::string, std::string> build_ids;
+  uint64_t left_out = 0;  // samples, by filters
 };
 
 Result<Loaded> load_folded(const std::string& path) {
@@ -82,6 +83,7 @@ Result<Loaded> load_recording(const std::string& path, const ProfileArguments& a
   for (const auto& [file, id] : session->files().build_ids()) {
     loaded.build_ids[file] = build_id_text(id);
   }
+  loaded.left_out = session->left_out();
   report_session(*session);
   return loaded;
 }
@@ -194,8 +196,10 @@ Status make_flame(const FlameArguments& arguments, bool& empty) {
   empty = samples == 0;
   JITSCOPE_TRY(write_form(*loaded, *form, arguments, event));
   const bool several = event < profile.events.size() && profile.events.size() > 1;
-  report_note(fmt::format("{}: {} samples{}, {} lost", printable(arguments.output), samples,
-                          several ? " of " + printable(profile.events[event].name) : "",
+  const std::string left_out =
+      loaded->left_out == 0 ? "" : fmt::format(", {} left out by filters", loaded->left_out);
+  report_note(fmt::format("{}: {} samples{}{}, {} lost", printable(arguments.output), samples,
+                          several ? " of " + printable(profile.events[event].name) : "", left_out,
                           profile.lost));
   return {};
 }
@@ -217,6 +221,8 @@ void add_flame_command(CLI::App& app, int& status) {
                          "or Firefox Profiler files");
   auto arguments = std::make_shared<FlameArguments>();
   add_profile_options(*command, arguments->profile);
+  add_filter_options(*command, arguments->profile.filter);
+  add_pid_filter(*command, arguments->profile.filter);
   command
       ->add_option("-o,--output", arguments->output,
                    "x.html, x.folded (-.folded: standard output), x.pb.gz, x.speedscope.json, "

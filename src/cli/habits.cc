@@ -28,6 +28,12 @@ constexpr std::string_view kGlob = "patterns are globs, and between slashes regu
 constexpr std::string_view kReturns =
     "returns are not probed: the return address of JIT code must not be changed";
 constexpr std::string_view kEvery = "--every N shows each Nth call, --limit N/s so many a second";
+constexpr std::string_view kDump =
+    "records as they are: `perf script -D -i FILE`, which reads recordings of jitscope too";
+constexpr std::string_view kHeader = "--header shows what the recording says about itself";
+constexpr std::string_view kRoot = "--root DIR is where the recorded files lie";
+constexpr std::string_view kKernel = "kernel code is named by /proc/kallsyms";
+constexpr std::string_view kTrace = "hardware traces are not decoded: `perf script --itrace`";
 constexpr std::string_view kStack = "--stack shows the callers";
 
 constexpr std::array kHabits = {
@@ -69,13 +75,46 @@ constexpr std::array kHabits = {
     Habit{"report", "--gtk", "the table goes to standard output; `jitscope flame` has a page"},
     Habit{"report", "--hierarchy", "-s method,dso has several keys in a row; -g trees"},
     Habit{"report", "-G", "-g shows the callers below each row, --callees PATTERN what it calls"},
-    Habit{"report", "-c", "-s process or -s thread; --callers PATTERN for methods"},
-    Habit{"report", "-d", "-s dso"},
     Habit{"report", "-S", "--callers PATTERN and --callees PATTERN choose methods"},
     Habit{"report", "-F", "the columns are fixed; --json has all of them"},
-    Habit{"report", "-p", "a recording is read with -i FILE; -s process has a row for each"},
-    Habit{"script", "-F", "the fields are fixed; --json has all of them"},
-    Habit{"script", "--fields", "the fields are fixed; --json has all of them"},
+    Habit{"report", "-p", "--pid PID shows one process; --callers PATTERN who calls a method"},
+    Habit{"report", "-T", "-s thread has a row for each thread, -s cpu for each CPU"},
+    Habit{"report", "-D", kDump},
+    Habit{"report", "--dump-raw-trace", kDump},
+    Habit{"report", "-I", kHeader},
+    Habit{"report", "--show-info", kHeader},
+    Habit{"report", "-t", "--json has values apart"},
+    Habit{"report", "--field-separator", "--json has values apart"},
+    Habit{"report", "-U", "frames without a name have rows by reason; -s dso sums up libraries"},
+    Habit{"report", "--hide-unresolved", "frames without a name have rows by reason"},
+    Habit{"report", "--symbols", "--callers PATTERN and --callees PATTERN choose methods"},
+    Habit{"report", "--symbol-filter", "--callers PATTERN and --callees PATTERN choose methods"},
+    Habit{"report", "--symfs", kRoot},
+    Habit{"script", "--symfs", kRoot},
+    Habit{"report", "-k", kKernel},
+    Habit{"report", "--vmlinux", kKernel},
+    Habit{"script", "-k", kKernel},
+    Habit{"script", "--vmlinux", kKernel},
+    Habit{"report", "--itrace", kTrace},
+    Habit{"script", "--itrace", kTrace},
+    Habit{"report", "--stats", kDump},
+    Habit{"script", "-D", kDump},
+    Habit{"script", "--dump-raw-trace", kDump},
+    Habit{"script", "-I", kHeader},
+    Habit{"script", "--show-info", kHeader},
+    Habit{"script", "-d", "--dso FILES; `jitscope doctor` says what is wrong with a recording"},
+    Habit{"script", "-S", "`jitscope report --callers PATTERN` chooses methods"},
+    Habit{"script", "--symbols", "`jitscope report --callers PATTERN` chooses methods"},
+    Habit{"script", "-g", "stacks come by default; `jitscope report -g` draws trees"},
+    Habit{"script", "-s", "--json has one object a sample, for scripts of any language"},
+    Habit{"script", "-a", "all samples are shown, whatever their CPU: -C CPUS takes some"},
+    Habit{"script", "--ns", "--json has times in nanoseconds"},
+    Habit{"script", "--reltime", "--json has times in nanoseconds"},
+    Habit{"script", "--deltatime", "--json has times in nanoseconds"},
+    Habit{"script", "--show-mmap-events", kDump},
+    Habit{"script", "--show-task-events", kDump},
+    Habit{"script", "--max-stack", "stacks are shown whole; `record` limits them"},
+    Habit{"report", "--max-stack", "stacks are shown whole; `record` limits them"},
     Habit{"script", "-G",
           "stacks are printed when the recording has some; `jitscope report` sums up"},
     Habit{"flame", "--collapsed", "-o FILE.folded, or -o -.folded for standard output"},
@@ -85,7 +124,6 @@ constexpr std::array kHabits = {
     Habit{"flame", "--width", "the page is as wide as its window"},
     Habit{"flame", "-p", "`jitscope record -p PID -d 10s` comes first, then `jitscope flame`"},
     Habit{"flame", "-d", "`jitscope record -p PID -d 10s` comes first, then `jitscope flame`"},
-    Habit{"report", "--pid", "a recording is read with -i FILE; -s process has a row for each"},
     Habit{"methods", "-l", "that is what it does: `jitscope methods -p PID PATTERN`"},
     Habit{"methods", "-c", "`jitscope trace -c` counts calls"},
     Habit{"expose", "-e", "it prints the commands for bpftrace, perf and tracefs"},

@@ -69,7 +69,8 @@ void add_inject_command(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "inject", "Rewrite a recording so that perf itself names and annotates JIT code");
   auto arguments = std::make_shared<InjectArguments>();
-  add_profile_options(*command, arguments->profile);
+  CLI::Option* input = add_profile_options(*command, arguments->profile);
+  add_recording_word(*command, arguments->profile, input);
   command->add_option("-o,--output", arguments->inject.output, "The recording to write")
       ->required();
   command->add_option("--images", arguments->inject.folder,

@@ -11,7 +11,9 @@ enum class ValueKind {
   pid,      // a process with JIT code
   method,   // a pattern of methods
   event,    // an event of the recording
+  field,    // of `script --fields`, several with commas
   row_key,  // of `report --sort`, several with commas
+  recording_or_pid,
   file,
   folder,
   command,  // a program and its arguments

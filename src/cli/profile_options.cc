@@ -25,14 +25,21 @@ void add_cores_option(CLI::App& command, ProfileArguments& arguments) {
 
 }  // namespace
 
-void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
-  command.add_option("-i,--input", arguments.input, "The recording; - is standard input")
-      ->capture_default_str();
-  command.add_option("--jitdump", arguments.naming.jitdumps,
-                     "A jitdump, or a folder with some, besides those that the processes mapped");
-  command.add_option("--perf-map", arguments.perf_maps, "PID=FILE: the perf map of a process");
-  command.add_option("--map", arguments.naming.offline_maps,
-                     "FILE=PATH[:base=file|rva|absolute]: symbols of a mapped file that is no ELF");
+CLI::Option* add_profile_options(CLI::App& command, ProfileArguments& arguments) {
+  CLI::Option* input =
+      command.add_option("-i,--input", arguments.input, "The recording; - is standard input")
+          ->capture_default_str();
+  // One value each time: a recording may stand behind it.
+  command
+      .add_option("--jitdump", arguments.naming.jitdumps,
+                  "A jitdump, or a folder with some, besides those that the processes mapped")
+      ->allow_extra_args(false);
+  command.add_option("--perf-map", arguments.perf_maps, "PID=FILE: the perf map of a process")
+      ->allow_extra_args(false);
+  command
+      .add_option("--map", arguments.naming.offline_maps,
+                  "FILE=PATH[:base=file|rva|absolute]: symbols of a mapped file that is no ELF")
+      ->allow_extra_args(false);
   command.add_option("--root", arguments.naming.root,
                      "The recorded processes' file system (a container's, a copy)");
   CLI::Option* inlined = command.add_flag("--inline", arguments.naming.inlined,
@@ -46,6 +53,13 @@ void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
   command.add_flag("-f,--force", arguments.naming.force,
                    "Believe maps and dumps of foreign owners, links and old ones");
   add_cores_option(command, arguments);
+  return input;
+}
+
+CLI::Option* add_recording_word(CLI::App& command, ProfileArguments& arguments,
+                                CLI::Option* input) {
+  return command.add_option("RECORDING", arguments.input, "The recording, without -i")
+      ->excludes(input);
 }
 
 void prepare_signals(const std::string& input) {
@@ -80,6 +94,7 @@ Status check_given(std::string_view what, const std::string& path, bool folder) 
 
 Result<SessionOptions> session_options(const ProfileArguments& arguments) {
   SessionOptions options;
+  JITSCOPE_ASSIGN(options.filter, filter_options(arguments.filter));
   options.naming = arguments.naming;
   options.cores = arguments.cores;
   options.naming.demangle = !arguments.no_demangle;
@@ -137,8 +152,18 @@ Result<uint32_t> event_number(const Profile& profile, const std::string& name) {
   return fail(ErrorKind::not_found, "the recording has no such event", name, "it has: " + names);
 }
 
+std::string no_samples_text(const Session& session) {
+  if (session.left_out() == 0) return std::string(kNoSamples);
+  constexpr double second = 1e9;
+  return fmt::format(
+      "the filters took none of the {} samples, which are from {:.6f} to {:.6f}: "
+      "`jitscope report -s comm,tid,cpu` without filters shows whose they are",
+      session.left_out(), static_cast<double>(session.first_time()) / second,
+      static_cast<double>(session.last_time()) / second);
+}
+
 void report_session(const Session& session) {
-  if (session.samples() == 0) report_note(std::string(kNoSamples));
+  if (session.samples() == 0) report_note(no_samples_text(session));
   if (const std::string unread = unread_stacks(session.header()); !unread.empty()) {
     report_note(unread);
   }

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/byte_cursor.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -29,6 +32,7 @@ struct ReportArguments {
   bool no_children = false;
   bool split_tiers = false;
   bool by_samples = false;
+  std::string percentage = "absolute";
   double percent_limit = 0;
   size_t max_rows = SIZE_MAX;
   bool json = false;
@@ -110,11 +114,23 @@ Result<Report> counted_report(Session& session, const ReportOptions& options) {
 }
 
 Result<Report> stacked_report(Session& session, ReportOptions options, const std::string& event) {
-  Collector collector(session, {});
+  const bool by_cpu = std::ranges::find(options.keys, ReportKey::cpu) != options.keys.end();
+  Collector collector(session, {.by_cpu = by_cpu});
   JITSCOPE_TRY(session.run_by_code(collector));
   const Profile profile = collector.take();
   JITSCOPE_ASSIGN(options.event, event_number(profile, event));
   return build_report(profile, options);
+}
+
+// What filters left out, as far as percentages are of it too.
+void describe_filters(Report& report, const Session& session, const ReportArguments& arguments) {
+  report.filters = filter_texts(arguments.profile.filter);
+  report.left_out = session.left_out();
+  perfdata::Sample nameless;  // one without a period
+  nameless.event = report.options.event;
+  const auto others = session.filter().left_out_by_thread(nameless.event);
+  report.others = {others.samples,
+                   others.periods + others.without_period * weight_of(nameless, session.header())};
 }
 
 Result<std::string> shown_text(const Report& report, const ReportArguments& arguments) {
@@ -144,18 +160,28 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   session_options.meter = &progress.meter();
   ReportOptions options;
   JITSCOPE_ASSIGN(options.keys, parse_report_keys(arguments.sort));
+  if (std::ranges::find(options.keys, ReportKey::srcline) != options.keys.end()) {
+    session_options.naming.lines = true;
+  }
   options.measure = arguments.by_samples ? Measure::samples : Measure::weight;
   options.children = !arguments.no_children;
   options.split_tiers = arguments.split_tiers;
+  options.relative = arguments.percentage == "relative";
+  // A library's rows count what called it too.
+  options.dsos = std::exchange(session_options.filter.leaf_dsos, {});
   JITSCOPE_ASSIGN(const auto session, open_session(arguments.profile.input, session_options));
   const bool stacks = trees || !arguments.event.empty() || !CountedReport::fits(options);
-  JITSCOPE_ASSIGN(const Report report, stacks ? stacked_report(*session, options, arguments.event)
-                                              : counted_report(*session, options));
+  JITSCOPE_ASSIGN(Report report, stacks ? stacked_report(*session, options, arguments.event)
+                                        : counted_report(*session, options));
+  describe_filters(report, *session, arguments);
   JITSCOPE_ASSIGN(const std::string text, shown_text(report, arguments));
   progress.end();
   write_out(text);
   report_session(*session);
-  empty = report.samples == 0;
+  empty = report.samples == 0 || report.rows.empty();
+  if (report.samples != 0 && report.rows.empty() && !options.dsos.empty()) {
+    report_note("no sample has code of these libraries: `jitscope report -s dso` lists them");
+  }
   return {};
 }
 
@@ -172,20 +198,34 @@ int run_report(const ReportArguments& arguments) {
 void add_report_command(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("report", "Show a recording as a table");
   auto arguments = std::make_shared<ReportArguments>();
-  add_profile_options(*command, arguments->profile);
-  command->add_option("-s,--sort", arguments->sort,
-                      "method, dso, process, thread, tier, source; several with commas");
+  CLI::Option* input = add_profile_options(*command, arguments->profile);
+  add_filter_options(*command, arguments->profile.filter, "-d,--dsos,--dso");
+  add_pid_filter(*command, arguments->profile.filter);
+  add_recording_word(*command, arguments->profile, input);
+  command->add_option(
+      "-s,--sort", arguments->sort,
+      "method, dso, comm, process, thread, cpu, tier, source, srcline; several with "
+      "commas");
   command->add_option("--event", arguments->event, "The event to show, by name");
-  command->add_option("--callers", arguments->callers,
-                      "The tree of callers of the methods that match PATTERN");
-  command->add_option("--callees", arguments->callees,
-                      "The tree of what the methods that match PATTERN call");
+  command
+      ->add_option("--callers", arguments->callers,
+                   "The tree of callers of the methods that match PATTERN")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--callees", arguments->callees,
+                   "The tree of what the methods that match PATTERN call")
+      ->allow_extra_args(false);
   command->add_flag("-g,--graph", arguments->graph, "A tree of callers below each row");
   command->add_flag("--no-children", arguments->no_children,
                     "Only where samples hit, without those who called (total = self)");
   command->add_flag("--split-tiers", arguments->split_tiers,
                     "Compiled versions of a method in rows of their own");
   command->add_flag("--samples", arguments->by_samples, "Count samples, not the event's periods");
+  command
+      ->add_option("--percentage", arguments->percentage,
+                   "With --comm, --pid, --tid: of all samples, or of those that are shown")
+      ->check(CLI::IsMember({"absolute", "relative"}))
+      ->capture_default_str();
   command->add_option("--percent-limit", arguments->percent_limit, "Leave smaller rows out")
       ->check(CLI::Range(0.0, 100.0));
   command->add_option("--max", arguments->max_rows, "At most so many rows")

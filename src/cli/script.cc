@@ -1,9 +1,13 @@
 // jitscope script: every sample with its stack, as perf script prints it, named right in time.
 
+#include <optional>
+#include <string>
+
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/profile_options.h"
 #include "cli/progress.h"
+#include "render/script_fields.h"
 #include "render/script_text.h"
 
 namespace jitscope {
@@ -12,6 +16,20 @@ namespace {
 struct ScriptArguments {
   ProfileArguments profile;
   bool json = false;
+  std::string fields;
+};
+
+// The fields that -F names.
+class FieldsPrinter : public SampleConsumer {
+ public:
+  FieldsPrinter(Session& session, const ScriptFields& fields)
+      : text_(session, fields, [](std::string_view piece) { return output().write_bulk(piece); }) {}
+
+  bool on_sample(const ResolvedSample& sample) override { return text_.append(sample); }
+  bool flush() { return text_.flush(); }
+
+ private:
+  FieldsText text_;
 };
 
 class ScriptPrinter : public SampleConsumer {
@@ -43,19 +61,38 @@ class ScriptPrinter : public SampleConsumer {
   std::string out_;
 };
 
+template <typename Printer>
+Status print_by(Printer printer, Session& session) {
+  const Status status = session.run(printer);
+  printer.flush();
+  return status;
+}
+
+Status print_samples(Session& session, const ScriptArguments& arguments,
+                     const std::optional<ScriptFields>& fields) {
+  if (!fields) return print_by(ScriptPrinter(session, arguments), session);
+  JITSCOPE_TRY(fields->check(session.header()));
+  return print_by(FieldsPrinter(session, *fields), session);
+}
+
 int run_script(const ScriptArguments& arguments) {
   // A file is left at once; prepare_signals() keeps the hands of a pipe's reader off Ctrl-C.
   catch_interrupts();
   prepare_signals(arguments.profile.input);
   auto options = session_options(arguments.profile);
   if (!options) return report_error(options.error());
+  std::optional<ScriptFields> fields;
+  if (!arguments.fields.empty()) {
+    auto parsed = ScriptFields::parse(arguments.fields);
+    if (!parsed) return report_error(parsed.error());
+    options->naming.lines |= parsed->has(ScriptField::srcline);
+    fields = *parsed;
+  }
   Progress progress("reading " + arguments.profile.input, !output_is_terminal());
   options->meter = &progress.meter();
   auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
-  ScriptPrinter printer(**session, arguments);
-  const Status status = (*session)->run(printer);
-  printer.flush();
+  const Status status = print_samples(**session, arguments, fields);
   progress.end();
   if (!status) return report_error(status.error());
   report_session(**session);
@@ -68,8 +105,19 @@ void add_script_command(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "script", "Print the samples of a recording with their stacks, as perf script does");
   auto arguments = std::make_shared<ScriptArguments>();
-  add_profile_options(*command, arguments->profile);
-  command->add_flag("--json", arguments->json, "One JSON object a sample");
+  CLI::Option* input = add_profile_options(*command, arguments->profile);
+  add_filter_options(*command, arguments->profile.filter);
+  add_pid_filter(*command, arguments->profile.filter);
+  add_recording_word(*command, arguments->profile, input);
+  CLI::Option* json = command->add_flag("--json", arguments->json, "One JSON object a sample");
+  command
+      ->add_option("-F,--fields", arguments->fields,
+                   "Fields to print, as perf has them (comm,tid,time,event,ip,sym,dso), or changes "
+                   "of what is printed (+srcline,-dso)")
+      ->check([](const std::string& text) {
+        return text.empty() ? std::string("is empty") : std::string();
+      })
+      ->excludes(json);
   command->callback([arguments, &status] { status = run_script(*arguments); });
 }
 

@@ -41,6 +41,16 @@ uint32_t Collector::group_of(SampledThread& thread) {
   return thread.group;
 }
 
+uint32_t Collector::group_of_cpu(uint32_t group, uint32_t cpu) {
+  const auto [it, fresh] =
+      cpu_groups_.try_emplace(std::pair(group, cpu), static_cast<uint32_t>(profile_.groups.size()));
+  if (fresh) {
+    profile_.groups.push_back(Group(profile_.groups[group]));
+    profile_.groups.back().cpu = cpu;
+  }
+  return it->second;
+}
+
 Collector::Last& Collector::last_of(const SampledThread& thread) {
   if (thread.slot >= last_.size()) last_.resize(thread.slot + size_t{1});
   return last_[thread.slot];
@@ -86,7 +96,9 @@ bool Collector::on_sample(const ResolvedSample& sample) {
   last.plain = append_frames(sample.stack.subspan(last.valid));
   pending.end = frames_.size();
   const uint32_t event = std::min(sample.sample.event, kMostEvents - 1);
-  pending.key = group_of(sample.thread) * kMostEvents + event;
+  uint32_t group = group_of(sample.thread);
+  if (options_.by_cpu) group = group_of_cpu(group, sample.sample.head.cpu);
+  pending.key = group * kMostEvents + event;
   pending.weight = weight_of(sample.sample, session_.header());
   pending.time = sample.sample.head.time;
   pending.cpu = sample.sample.head.cpu;

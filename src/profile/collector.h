@@ -17,6 +17,7 @@ namespace jitscope {
 
 struct CollectOptions {
   bool timeline = false;  // keep every sample with its time
+  bool by_cpu = false;    // groups are of one CPU too
 };
 
 class Collector : public SampleConsumer {
@@ -59,6 +60,7 @@ class Collector : public SampleConsumer {
     uint64_t weight = 0;
   };
   uint32_t group_of(SampledThread& thread);
+  uint32_t group_of_cpu(uint32_t group, uint32_t cpu);
   Last& last_of(const SampledThread& thread);
   // False when there were inlined frames: they are more than the locations.
   bool append_frames(std::span<const LocationId> stack);
@@ -71,6 +73,7 @@ class Collector : public SampleConsumer {
   CollectOptions options_;
   Profile profile_;
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> groups_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> cpu_groups_;  // (group, CPU) -> group
   StackTree tree_;
   GrowingArray<Weight> weights_;      // in the order of their first samples
   GrowingArray<uint32_t> weight_of_;  // by stack: its first in weights_, and one; or 0

@@ -26,8 +26,9 @@ struct StackNode {
 struct Group {  // samples of one thread of one process are summed together
   uint32_t pid = 0;
   uint32_t tid = 0;
-  std::string comm;     // of the thread
-  std::string process;  // comm of the process's main thread
+  std::string comm;           // of the thread
+  std::string process;        // comm of the process's main thread
+  uint32_t cpu = UINT32_MAX;  // with CollectOptions::by_cpu, where samples say so
 };
 
 // One line of the result: this stack in this group for this event.

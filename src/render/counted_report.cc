@@ -1,13 +1,9 @@
 #include "render/counted_report.h"
 
-#include <algorithm>
-
 namespace jitscope {
 
 bool CountedReport::fits(const ReportOptions& options) {
-  return std::ranges::none_of(options.keys, [](ReportKey key) {
-    return key == ReportKey::process || key == ReportKey::thread;
-  });
+  return !tells_threads_apart(options);
 }
 
 uint32_t CountedReport::row_of(FrameId id, const Frame& frame) {

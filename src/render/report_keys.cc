@@ -19,6 +19,36 @@ std::string names_of(uint32_t bits) {
 
 }  // namespace
 
+bool has(const ReportOptions& options, ReportKey key) {
+  return std::ranges::find(options.keys, key) != options.keys.end();
+}
+
+bool tells_threads_apart(const ReportOptions& options) {
+  using enum ReportKey;
+  return has(options, process) || has(options, thread) || has(options, comm) || has(options, cpu);
+}
+
+void name_label(ReportRow& row, const Group& group, const ReportOptions& options) {
+  if (has(options, ReportKey::process)) row.process = process_label(group);
+  if (has(options, ReportKey::thread)) row.thread = thread_label(group, true);
+  if (has(options, ReportKey::comm)) row.comm = group.comm;
+  if (has(options, ReportKey::cpu) && group.cpu != UINT32_MAX) row.cpu = std::to_string(group.cpu);
+}
+
+std::string label_key(const Group& group, const ReportOptions& options) {
+  ReportRow row;
+  name_label(row, group, options);
+  std::string text;
+  for (const std::string& part : {row.process, row.thread, row.comm, row.cpu}) {
+    append_part(text, part);
+  }
+  return text;
+}
+
+std::string line_text(const Frame& frame) {
+  return frame.file.empty() ? std::string() : frame.file + ":" + std::to_string(frame.line);
+}
+
 void append_part(std::string& text, std::string_view part) {
   text += part;
   text += '\0';
@@ -29,8 +59,14 @@ std::string version_of(const Frame& frame) {
   return text + (frame.ambiguous ? "?" : "");
 }
 
+bool is_shown(const Frame& frame, const ReportOptions& options) {
+  return options.dsos.empty() || options.dsos.holds(frame.dso) ||
+         options.dsos.holds(frame.dso_path);
+}
+
 std::string row_key(const Frame& frame, const ReportOptions& options) {
   std::string text;
+  if (!is_shown(frame, options)) append_part(text, "left out");
   for (const ReportKey key : options.keys) {
     switch (key) {
       case ReportKey::method:
@@ -47,8 +83,13 @@ std::string row_key(const Frame& frame, const ReportOptions& options) {
       case ReportKey::source:
         append_part(text, to_string(frame.source));
         break;
+      case ReportKey::srcline:
+        append_part(text, line_text(frame));
+        break;
       case ReportKey::process:
       case ReportKey::thread:
+      case ReportKey::comm:
+      case ReportKey::cpu:
         break;
     }
   }
@@ -81,6 +122,7 @@ std::vector<uint32_t> report_order(const std::vector<ReportRow>& rows,
   const Measure measure = options.measure;
   std::vector<uint32_t> order(rows.size());
   std::iota(order.begin(), order.end(), 0);
+  std::erase_if(order, [&](uint32_t row) { return !is_shown(rows[row].frame, options); });
   const auto first = [&](const ReportRow& row) {
     return options.children ? row.total.of(measure) : row.self.of(measure);
   };

@@ -9,12 +9,8 @@
 namespace jitscope {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKeyNames = {"method", "dso",  "process",
-                                                       "thread", "tier", "source"};
-
-bool has(const ReportOptions& options, ReportKey key) {
-  return std::ranges::find(options.keys, key) != options.keys.end();
-}
+constexpr std::array<std::string_view, 9> kKeyNames = {
+    "method", "dso", "process", "thread", "tier", "source", "comm", "cpu", "srcline"};
 
 // Texts numbered in the order in which they first appear.
 class Numbering {
@@ -42,8 +38,7 @@ std::string name_key(const Frame& frame, bool split_tiers) {
 class Builder {
  public:
   Builder(const Profile& profile, const ReportOptions& options)
-      : profile_(profile),
-        labelled_(has(options, ReportKey::process) || has(options, ReportKey::thread)) {
+      : profile_(profile), labelled_(tells_threads_apart(options)) {
     describe_report(report_, profile, options);
   }
 
@@ -66,9 +61,8 @@ class Builder {
     }
     if (!labelled_) return;
     Numbering labels;
-    const bool by_thread = has(report_.options, ReportKey::thread);
     for (const Group& group : profile_.groups) {
-      const uint32_t label = labels(by_thread ? thread_label(group, true) : process_label(group));
+      const uint32_t label = labels(label_key(group, report_.options));
       label_of_group_.push_back(label);
       if (label == labels_.size()) labels_.push_back(&group);
     }
@@ -178,7 +172,7 @@ class Builder {
         report_.rows.emplace_back();
         row_facts_.emplace_back();
         on_path.push_back(0);
-        if (label != nullptr) name_label(report_.rows.back(), *label);
+        if (label != nullptr) name_label(report_.rows.back(), *label, report_.options);
       }
       stacks.row[i] = row;
       row_facts_[row].add(facts_[node.key]);
@@ -194,23 +188,20 @@ class Builder {
     }
   }
 
-  void name_label(ReportRow& row, const Group& group) const {
-    if (has(report_.options, ReportKey::process)) row.process = process_label(group);
-    if (has(report_.options, ReportKey::thread)) row.thread = thread_label(group, true);
-  }
-
   void sort_rows() {
     const std::vector<uint32_t> order = report_order(report_.rows, report_.options);
     std::vector<ReportRow> rows;
     rows.reserve(order.size());
-    std::vector<uint32_t> place(order.size());
+    std::vector<uint32_t> place(report_.rows.size(), kNoNode);
     for (uint32_t i = 0; i < order.size(); ++i) {
       place[order[i]] = i;
       rows.push_back(std::move(report_.rows[order[i]]));
     }
     report_.rows = std::move(rows);
-    for (uint32_t& row : report_.stacks.row) {
+    for (size_t i = 0; i < report_.stacks.row.size(); ++i) {
+      uint32_t& row = report_.stacks.row[i];
       if (row != kNoNode) row = place[row];
+      if (row == kNoNode) report_.stacks.outermost[i] = 0;
     }
   }
 
@@ -240,12 +231,14 @@ Result<std::vector<ReportKey>> parse_report_keys(std::string_view text) {
     const size_t comma = std::min(text.find(','), text.size());
     std::string_view word = text.substr(0, comma);
     if (word == "symbol" || word == "sym") word = "method";
-    if (word == "comm" || word == "pid") word = "process";
+    if (word == "pid") word = "process";
     if (word == "tid") word = "thread";
     const auto* const at = std::ranges::find(kKeyNames, word);
     if (at == kKeyNames.end()) {
-      return fail(ErrorKind::usage, "no sort key \"" + std::string(word) + "\"", {},
-                  "keys are method, dso, process, thread, tier, source");
+      return fail(
+          ErrorKind::usage, "no sort key \"" + std::string(word) + "\"", {},
+          "keys are method (sym), dso, comm, process (pid), thread (tid), cpu, tier, source, "
+          "srcline");
     }
     const auto key = static_cast<ReportKey>(at - kKeyNames.begin());
     if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);

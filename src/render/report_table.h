@@ -15,12 +15,23 @@
 #include "profile/profile.h"
 #include "render/frame_text.h"
 #include "render/stack_merge.h"
+#include "session/dso_names.h"
 
 namespace jitscope {
 
-enum class ReportKey : uint8_t { method, dso, process, thread, tier, source };
+enum class ReportKey : uint8_t {
+  method,
+  dso,
+  process,
+  thread,
+  tier,
+  source,
+  comm,
+  cpu,
+  srcline,  // of frames with lines
+};
 [[nodiscard]] std::string_view to_string(ReportKey key);
-// "method,dso"; names perf users know count too: symbol or sym, comm, pid, tid.
+// "method,dso"; perf's words count too: symbol or sym, pid (process), tid (thread).
 [[nodiscard]] Result<std::vector<ReportKey>> parse_report_keys(std::string_view text);
 
 struct ReportOptions {
@@ -29,6 +40,8 @@ struct ReportOptions {
   Measure measure = Measure::weight;  // what percentages and the order are of
   bool children = true;               // order by total, else by self
   bool split_tiers = false;
+  DsoNames dsos;          // rows of other libraries are left out, when there are any
+  bool relative = false;  // percentages of the samples that filters took, else of all
 };
 
 struct ReportCount {
@@ -48,6 +61,8 @@ struct ReportRow {
   Frame frame;          // facts of one of its frames; only those that the keys name hold for all
   std::string process;  // "comm pid"; with key process
   std::string thread;   // "comm-pid/tid"; with key thread
+  std::string comm;     // the thread's name; with key comm
+  std::string cpu;      // "3", "" where it is not known; with key cpu
   std::string tiers;    // all of its frames: "c1,c2"; "" when none has one
   std::string sources;  // "jitdump,elf"
   bool ambiguous = false;
@@ -57,14 +72,23 @@ struct ReportRow {
 
 struct Report {
   ReportOptions options;
-  std::vector<ReportRow> rows;  // in order
-  ReportCount sum;              // of all samples of the event
+  std::vector<ReportRow> rows;       // in order
+  ReportCount sum;                   // of all samples of the event that filters took
+  ReportCount others;                // of those that filters by thread left out
+  uint64_t left_out = 0;             // samples, by filters of any kind, of all events
+  std::vector<std::string> filters;  // as the user wrote them: "comm: java"
   EventName event;
   uint64_t samples = 0;  // of the whole profile, all events
   uint64_t lost = 0;
   std::vector<EventName> events;
   std::string command;
   std::string hostname;
+
+  // What percentages are of.
+  [[nodiscard]] uint64_t whole() const {
+    const Measure measure = options.measure;
+    return sum.of(measure) + (options.relative ? 0 : others.of(measure));
+  }
 
   // The stacks that the rows were summed from, for report_tree.h.
   struct Stacks {

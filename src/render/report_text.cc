@@ -8,13 +8,14 @@
 
 #include "base/utf8.h"
 #include "render/json.h"
+#include "render/report_keys.h"
 #include "render/report_table.h"
 
 namespace jitscope {
 namespace {
 
 bool has(const Report& report, ReportKey key) {
-  return std::ranges::find(report.options.keys, key) != report.options.keys.end();
+  return has(report.options, key);
 }
 
 double percent(uint64_t part, uint64_t whole) {
@@ -44,6 +45,13 @@ struct Column {
 std::vector<Column> columns_of(const Report& report) {
   std::vector<Column> columns;
   const bool method = has(report, ReportKey::method);
+  if (has(report, ReportKey::cpu)) {
+    columns.push_back(
+        {"CPU", [](const ReportRow& row) { return row.cpu.empty() ? std::string("-") : row.cpu; }});
+  }
+  if (has(report, ReportKey::comm)) {
+    columns.push_back({"Command", [](const ReportRow& row) { return printable(row.comm); }});
+  }
   if (has(report, ReportKey::process)) {
     columns.push_back({"Process", [](const ReportRow& row) { return printable(row.process); }});
   }
@@ -66,6 +74,12 @@ std::vector<Column> columns_of(const Report& report) {
   }
   if (method) {
     columns.push_back({"Method", [](const ReportRow& row) { return printable(method_text(row)); }});
+  }
+  if (has(report, ReportKey::srcline)) {
+    columns.push_back({"Source:Line", [](const ReportRow& row) {
+                         const std::string line = line_text(row.frame);
+                         return line.empty() ? std::string("-") : printable(line);
+                       }});
   }
   return columns;
 }
@@ -107,7 +121,7 @@ class Table {
 
   void append_row(std::string& out, const ReportRow& row) const {
     const Measure measure = report_.options.measure;
-    const uint64_t whole = report_.sum.of(measure);
+    const uint64_t whole = report_.whole();
     if (report_.options.children) {
       fmt::format_to(std::back_inserter(out), "{:7.2f}%", percent(row.total.of(measure), whole));
       out += ' ';
@@ -129,9 +143,20 @@ class Table {
 }  // namespace
 
 std::string report_header_text(const Report& report) {
-  std::string out = fmt::format("# Samples: {} of event '{}'\n# Event count (approx.): {}{}\n",
-                                report.sum.samples, printable(report.event.name), report.sum.weight,
-                                report.event.unit == "nanoseconds" ? " ns" : "");
+  std::string out;
+  for (const std::string& filter : report.filters) {
+    out += fmt::format("# {}\n", printable(filter));
+  }
+  out += fmt::format("# Samples: {} of event '{}'\n# Event count (approx.): {}{}\n",
+                     report.sum.samples, printable(report.event.name), report.sum.weight,
+                     report.event.unit == "nanoseconds" ? " ns" : "");
+  if (report.left_out != 0) {
+    out += fmt::format("# Left out by filters: {} samples\n", report.left_out);
+  }
+  if (report.others.samples != 0 && !report.options.relative) {
+    out += fmt::format("# Percentages: of {} samples (--percentage relative: of those shown)\n",
+                       report.sum.samples + report.others.samples);
+  }
   if (report.samples != report.sum.samples) {
     std::string others;
     for (const EventName& event : report.events) {
@@ -159,7 +184,7 @@ std::string report_text(const Report& report, const ReportTextOptions& options) 
   if (options.header) out += report_header_text(report);
   const Table table(report);
   const Measure measure = report.options.measure;
-  const uint64_t whole = report.sum.of(measure);
+  const uint64_t whole = report.whole();
   size_t shown = 0;
   for (const ReportRow& row : report.rows) {
     const uint64_t value = report.options.children ? row.total.of(measure) : row.self.of(measure);
@@ -192,6 +217,7 @@ std::string report_json(const Report& report, const ReportTextOptions& options) 
       .number("lost", report.lost)
       .text("command", report.command)
       .text("hostname", report.hostname);
+  if (!report.filters.empty()) head.number("left_out", report.left_out);
   std::string out = head.str() + "\n";
   const bool process = has(report, ReportKey::process);
   const bool thread = has(report, ReportKey::thread);
@@ -199,7 +225,7 @@ std::string report_json(const Report& report, const ReportTextOptions& options) 
   for (const ReportRow& row :
        std::span(report.rows).first(std::min(options.max_rows, report.rows.size()))) {
     const ReportCount& count = report.options.children ? row.total : row.self;
-    if (percent(count.of(measure), report.sum.of(measure)) < options.min_percent) break;
+    if (percent(count.of(measure), report.whole()) < options.min_percent) break;
     JsonObject line("row");
     line.text("method", row.frame.method)
         .text("raw", row.frame.raw)
@@ -212,6 +238,11 @@ std::string report_json(const Report& report, const ReportTextOptions& options) 
     if (row.frame.method.empty()) line.text("reason", to_string(row.frame.no_name));
     if (process) line.text("process", row.process);
     if (thread) line.text("thread", row.thread);
+    if (has(report, ReportKey::comm)) line.text("comm", row.comm);
+    if (!row.cpu.empty()) line.raw("cpu", row.cpu);
+    if (has(report, ReportKey::srcline) && !row.frame.file.empty()) {
+      line.text("file", row.frame.file).number("line", row.frame.line);
+    }
     out += line.str();
     out += '\n';
   }

@@ -138,7 +138,7 @@ std::string report_with_trees(const Report& report, const ReportTextOptions& tex
   if (text_options.header) out += report_header_text(report);
   const ReportTrees trees(report);
   const Measure measure = report.options.measure;
-  const auto whole = static_cast<double>(report.sum.of(measure));
+  const auto whole = static_cast<double>(report.whole());
   const std::vector<std::string> rows = report_row_texts(report, text_options.max_rows);
   for (size_t i = 0; i < rows.size(); ++i) {
     const ReportRow& row = report.rows[i];

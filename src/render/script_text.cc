@@ -25,6 +25,8 @@ void append_hex(std::string& out, uint64_t value, size_t width) {
   out.append(digits.data() + at, digits.size() - at);
 }
 
+}  // namespace
+
 // A line that begins with a blank is a frame to those who read the text, one with `#` a comment:
 // the sample of a thread that calls itself so would be lost.
 void append_comm(std::string& out, std::string_view comm) {
@@ -38,6 +40,8 @@ void append_comm(std::string& out, std::string_view comm) {
   }
   append_printable(out, comm);
 }
+
+namespace {
 
 char* put(char* to, std::string_view text) {
   std::memcpy(to, text.data(), text.size());

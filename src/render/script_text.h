@@ -105,6 +105,8 @@ class ScriptText {
   std::string payload_text_;
 };
 
+// A thread's name at the beginning of a line.
+void append_comm(std::string& out, std::string_view comm);
 // One JSON object a sample.
 void append_script_json(std::string& out, const Session& session, const FrameTable& frames,
                         TracePayloads& payloads, const ResolvedSample& sample);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "formats/perfdata/callchain.h"
+#include "session/leaf_filter.h"
 #include "session/pipeline.h"
 
 namespace jitscope {
@@ -49,6 +50,8 @@ Status Session::prepare(const std::string& path) {
   reading.meter = options_.meter;
   JITSCOPE_ASSIGN(reader_, perfdata::Reader::open(std::move(source), reading));
   const perfdata::Header& header = reader_->header();
+  filter_ = SampleFilter(options_.filter);
+  JITSCOPE_TRY(filter_.settle(header));
   facts_ = std::make_unique<RecordingFacts>(path, header);
   files_ = std::make_unique<MappedFiles>(options_.naming);
   processes_ = std::make_unique<Processes>(*files_);
@@ -79,8 +82,15 @@ Status Session::prepare(const std::string& path) {
 }
 
 Status Session::run(SampleConsumer& consumer) {
-  consumer_ = &consumer;
-  return read();
+  if (options_.filter.leaf_dsos.empty()) {
+    consumer_ = &consumer;
+    return read();
+  }
+  LeafFilter filter(*this, options_.filter.leaf_dsos, consumer);
+  consumer_ = &filter;
+  const Status status = read();
+  leaves_left_out_ = filter.left_out();
+  return status;
 }
 
 Status Session::run_by_code(SampleConsumer& consumer) {
@@ -326,6 +336,7 @@ bool Session::on_sample(const perfdata::Sample& sample) {
   if (thread.process->end != UINT64_MAX || thread.process->pid != thread.pid) {
     thread.process = processes_->process(thread.pid);
   }
+  if (!filter_.takes(sample, thread.comm)) return true;
   if (thread.slot == UINT32_MAX) thread.slot = sampled_threads_++;
   if (scanner_ != nullptr) {
     scanned_ = scanner_->on_sample({sample, thread});

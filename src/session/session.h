@@ -25,12 +25,14 @@
 #include "session/answer_cache.h"
 #include "session/resolved_sample.h"
 #include "session/sample_batch.h"
+#include "session/sample_filter.h"
 
 namespace jitscope {
 
 struct SessionOptions {
   NamingOptions naming;
   bool leaf_only = false;  // no stacks
+  FilterOptions filter;    // what samples consumers get; records are all taken in
   // For those who write the recording again: its attributes and features as bytes (Header), and
   // its dumps can be read again (LoadedDump::file).
   bool keep_raw = false;
@@ -81,7 +83,11 @@ class Session : private perfdata::Handler {
     return addresses_ ? places_.size() : spans_.size();
   }
   [[nodiscard]] const Diagnostics& diagnostics() const { return reader_->diagnostics(); }
-  [[nodiscard]] uint64_t samples() const { return samples_; }
+  // Those that consumers got.
+  [[nodiscard]] uint64_t samples() const { return samples_ - left_out(); }
+  // By SessionOptions::filter.
+  [[nodiscard]] uint64_t left_out() const { return filter_.left_out() + leaves_left_out_; }
+  [[nodiscard]] const SampleFilter& filter() const { return filter_; }
   [[nodiscard]] uint64_t lost() const { return lost_; }
   [[nodiscard]] uint64_t first_time() const { return first_time_; }
   [[nodiscard]] uint64_t last_time() const { return last_time_; }
@@ -107,6 +113,8 @@ class Session : private perfdata::Handler {
 
   static inline bool leave_tables_ = false;
   SessionOptions options_;
+  SampleFilter filter_;
+  uint64_t leaves_left_out_ = 0;
   std::unique_ptr<perfdata::Reader> reader_;
   std::unique_ptr<RecordingFacts> facts_;
   std::unique_ptr<MappedFiles> files_;

@@ -147,7 +147,8 @@ def test_silence():
 def test_hints():
     for words, part in ((["trace", "-t", "f"], "begins with the time"), (["record", "-c", "1000"], "-F"),
                         (["record", "--call-graph=dwarf", "true"], "--no-stacks"),
-                        (["script", "-F", "comm"], "--json"), (["flame", "--collapsed"], ".folded")):
+                        (["script", "-D"], "perf script -D"), (["script", "-S", "main"], "--callers"),
+                        (["report", "-D"], "perf script -D"), (["report", "-p", "x"], "--pid PID"), (["flame", "--collapsed"], ".folded")):
         check(part in jitscope(*words, status=2).error, f"{words}: the hint")
     for ending, instead in ((".svg", "x.html"), (".jfr", "x.firefox.json"), (".otlp", "x.pb.gz"),
                             (".collapsed", "x.folded"), (".json", "x.speedscope.json"), (".foo", ".speedscope.json")):

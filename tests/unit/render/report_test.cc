@@ -277,5 +277,78 @@ TEST(ReportJson, LimitsOfRowsHoldAsInText) {
   }
 }
 
+TEST(Report, ALibrarysRowsAreThoseOfTheWholeReport) {
+  const Report whole = build_report(test::sample_profile());
+  for (const bool by_path : {false, true}) {
+    ReportOptions options;
+    options.dsos = DsoNames({by_path ? "/usr/lib/libc.so.6" : "libc.so.6"});
+    const Report report = build_report(test::sample_profile(), options);
+    ASSERT_FALSE(report.rows.empty());
+    EXPECT_EQ(report.sum.samples, whole.sum.samples);
+    for (const ReportRow& row : report.rows) {
+      EXPECT_EQ(row.frame.dso, "libc.so.6");
+      const ReportRow* same = find(whole, row.frame.method);
+      ASSERT_NE(same, nullptr);
+      EXPECT_EQ(row.total.samples, same->total.samples);
+      EXPECT_EQ(row.self.samples, same->self.samples);
+    }
+    const ReportTrees trees(report);
+    const ReportTrees all(whole);
+    for (size_t row = 0; row < report.rows.size(); ++row) {
+      const auto same = find(whole, report.rows[row].frame.method) - whole.rows.data();
+      EXPECT_EQ(trees.text(row, {}), all.text(static_cast<size_t>(same), {}));
+    }
+  }
+  ReportOptions options;
+  options.keys = {ReportKey::source};
+  options.dsos = DsoNames({"nothing.so"});
+  EXPECT_TRUE(build_report(test::sample_profile(), options).rows.empty());
+}
+
+TEST(Report, PercentagesAreOfAllSamplesOrOfThoseShown) {
+  Report report = build_report(test::sample_profile());
+  report.filters = {"comm: java"};
+  report.left_out = 200;
+  report.others = {120, report.sum.weight};
+  EXPECT_EQ(report.whole(), 2 * report.sum.weight);
+  EXPECT_THAT(report_text(report), HasSubstr("# comm: java\n# Samples: 120 of"));
+  EXPECT_THAT(report_text(report), HasSubstr("# Left out by filters: 200 samples\n"));
+  EXPECT_THAT(report_text(report), HasSubstr("# Percentages: of 240 samples"));
+  EXPECT_THAT(report_text(report), Not(HasSubstr("99.17%")));
+  report.options.relative = true;
+  EXPECT_EQ(report.whole(), report.sum.weight);
+  EXPECT_THAT(report_text(report), Not(HasSubstr("Percentages")));
+  EXPECT_THAT(report_text(report), HasSubstr("99.17%"));
+}
+
+TEST(Report, KeysOfPerf) {
+  using enum ReportKey;
+  EXPECT_THAT(*parse_report_keys("sym,symbol,method"), ElementsAre(method));
+  EXPECT_THAT(*parse_report_keys("comm,pid,tid,cpu,srcline"),
+              ElementsAre(comm, process, thread, cpu, srcline));
+  EXPECT_FALSE(parse_report_keys(""));
+  EXPECT_FALSE(parse_report_keys("comm,"));
+  Profile profile = test::sample_profile();
+  for (Group& group : profile.groups) group.cpu = 3;
+  profile.groups.back().cpu = UINT32_MAX;
+  for (Frame& frame : profile.frames) {
+    frame.file = "a.c";
+    frame.line = 7;
+  }
+  ReportOptions options;
+  options.keys = {comm, cpu, srcline};
+  const Report report = build_report(profile, options);
+  uint64_t samples = 0;
+  for (const ReportRow& row : report.rows) {
+    EXPECT_FALSE(row.comm.empty());
+    EXPECT_TRUE(row.cpu == "3" || row.cpu.empty());
+    samples += row.total.samples;
+  }
+  EXPECT_EQ(samples, 120u);
+  EXPECT_THAT(report_text(report), HasSubstr("CPU  Command"));
+  EXPECT_THAT(report_text(report), HasSubstr("a.c:7\n"));
+  EXPECT_THAT(report_json(report), HasSubstr(R"("cpu":3,"file":"a.c","line":7)"));
+}
+
 }  // namespace
 }  // namespace jitscope
