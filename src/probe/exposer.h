@@ -1,5 +1,6 @@
-// Exposer: makes methods visible to other tools. Every method gets one probe point with a symbol in a live
-// ELF image of the target; all its bodies, also those compiled later, lead their calls through it.
+// Exposer: makes methods visible to other tools. Every method gets one probe point with a symbol in
+// a live ELF image of the target; all its bodies, also those compiled later, lead their calls
+// through it.
 //
 // The probe point is `nop4; ret`, called from the body's slot with the registers as they were at
 // the method's entry: arguments in registers are where the calling convention has them; the stack
