@@ -1,18 +1,16 @@
 #include "cli/progress.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 #include "base/printable.h"
+#include "base/quiet_thread.h"
 #include "base/write_all.h"
 #include "render/progress_text.h"
 
@@ -71,17 +69,12 @@ struct Progress::Show {
 Progress::Progress(std::string what, bool wanted) {
   if (!wanted || !terminal_shows_lines()) return;
   show_ = std::make_unique<Show>(std::move(what), meter_);
-  // Signals are for those who work.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    show_->thread = std::thread([show = show_.get()] { show->run(); });
-  } catch (const std::system_error&) {
+  auto thread = start_quiet_thread([show = show_.get()] { show->run(); });
+  if (thread) {
+    show_->thread = std::move(*thread);
+  } else {
     show_.reset();  // nothing is shown
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Progress::~Progress() {

@@ -1,15 +1,14 @@
 #include "session/pipeline.h"
 
 #include <array>
-#include <csignal>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <semaphore>
-#include <system_error>
 #include <thread>
 
 #include "base/hand_over.h"
+#include "base/quiet_thread.h"
 
 namespace jitscope {
 namespace {
@@ -144,25 +143,18 @@ void Pipeline::take_in() {
 }
 
 std::optional<Status> Pipeline::run() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread resolver;
-  std::thread reader;
-  try {
-    if (steps_.resolve) resolver = std::thread([this] { resolve(); });
-    reader = std::thread([this] { read(); });
-  } catch (const std::system_error&) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::optional<std::thread> resolver;
+  if (steps_.resolve) resolver = start_quiet_thread([this] { resolve(); });
+  std::optional<std::thread> reader;
+  if (resolver || !steps_.resolve) reader = start_quiet_thread([this] { read(); });
+  if (!reader) {
     stop();
-    if (resolver.joinable()) resolver.join();
+    if (resolver) resolver->join();
     return std::nullopt;
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   take_in();
-  reader.join();
-  if (resolver.joinable()) resolver.join();
+  reader->join();
+  if (resolver) resolver->join();
   if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   return std::move(status_);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "base/work_limit.h"
 
 namespace jitscope {
@@ -107,13 +107,12 @@ Result<std::unique_ptr<StackWorker>> StackWorker::start(const Process& process) 
     return fail(ErrorKind::target_gone, "the process has ended");
   }
   auto state = std::make_shared<State>(std::move(own));
-  // Signals are for the thread that waits for them.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([state] { state->run(); }).detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto thread = start_quiet_thread([state] { state->run(); });
+  if (!thread) {
+    return fail(ErrorKind::not_possible, "no thread can be started", {},
+                "raise the limit of this user's processes (ulimit -u)");
+  }
+  thread->detach();
   return std::unique_ptr<StackWorker>(new StackWorker(std::move(state)));
 }
 
