@@ -18,7 +18,7 @@ TEST(HeaderText, HasALineForEachFact) {
   header.total_memory = 4096;
   header.command_line = {"perf", "record"};
   header.first_sample_time = 1'000'000'500;
-  header.last_sample_time = 3'500'000'000;
+  header.last_sample_time = 3'500'000'500;
   header.events.emplace_back();
   header.events[0].name = "cycles";
   header.events[0].frequency = true;
