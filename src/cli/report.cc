@@ -8,6 +8,7 @@
 
 #include "base/byte_cursor.h"
 #include "cli/command.h"
+#include "cli/header_option.h"
 #include "cli/options.h"
 #include "cli/profile_options.h"
 #include "cli/progress.h"
@@ -37,6 +38,7 @@ struct ReportArguments {
   size_t max_rows = SIZE_MAX;
   bool json = false;
   bool as_always = false;
+  HeaderArguments header;
 };
 
 // "handle /srv/app/server.js:12:7" has its place behind a blank.
@@ -170,6 +172,8 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   // A library's rows count what called it too.
   options.dsos = std::exchange(session_options.filter.leaf_dsos, {});
   JITSCOPE_ASSIGN(const auto session, open_session(arguments.profile.input, session_options));
+  JITSCOPE_TRY(print_header(*session, arguments.header));
+  if (arguments.header.only) return {};
   const bool stacks = trees || !arguments.event.empty() || !CountedReport::fits(options);
   JITSCOPE_ASSIGN(Report report, stacks ? stacked_report(*session, options, arguments.event)
                                         : counted_report(*session, options));
@@ -232,7 +236,8 @@ void add_report_command(CLI::App& app, int& status) {
       ->check([](const std::string& text) {
         return parse_decimal(text) ? std::string() : "wants a whole number, not " + text;
       });
-  command->add_flag("--json", arguments->json, "One JSON object a row");
+  CLI::Option* json = command->add_flag("--json", arguments->json, "One JSON object a row");
+  add_header_options(*command, arguments->header, json);
   command->add_flag("--stdio,-n,--show-nr-samples", arguments->as_always,
                     "For users of perf: as it always is");
   command->callback([arguments, &status] { status = run_report(*arguments); });

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/header_option.h"
 #include "cli/options.h"
 #include "cli/profile_options.h"
 #include "cli/progress.h"
@@ -17,6 +18,7 @@ struct ScriptArguments {
   ProfileArguments profile;
   bool json = false;
   std::string fields;
+  HeaderArguments header;
 };
 
 // The fields that -F names.
@@ -92,6 +94,9 @@ int run_script(const ScriptArguments& arguments) {
   options->meter = &progress.meter();
   auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
+  const Status header = print_header(**session, arguments.header);
+  if (!header) return report_error(header.error());
+  if (arguments.header.only) return status_with_output(0);
   const Status status = print_samples(**session, arguments, fields);
   progress.end();
   if (!status) return report_error(status.error());
@@ -110,6 +115,7 @@ void add_script_command(CLI::App& app, int& status) {
   add_pid_filter(*command, arguments->profile.filter);
   add_recording_word(*command, arguments->profile, input);
   CLI::Option* json = command->add_flag("--json", arguments->json, "One JSON object a sample");
+  add_header_options(*command, arguments->header, json);
   command
       ->add_option("-F,--fields", arguments->fields,
                    "Fields to print, as perf has them (comm,tid,time,event,ip,sym,dso), or changes "

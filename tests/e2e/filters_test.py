@@ -281,5 +281,24 @@ def test_fields_of_script():
     check("--sample-cpu" in jitscope("script", folder / "bare", "-F", "comm,cpu", status=3).error, "no CPU")
 
 
-harness.main(test_script_takes_what_perf_takes, test_report_has_the_shares_of_perf, test_flame_and_doctor,
+def test_header():
+    whole = run_perf("report", "-i", recording(), "--header-only", "--stdio").stdout.splitlines()
+    wanted = ("hostname", "os release", "perf version", "arch", "nrcpus", "cpudesc", "cpuid", "total memory", "cmdline",
+              "time of", "sample duration", "captured on")
+    told = {line.rstrip() for line in whole if line[2:].startswith(wanted)}
+    for verb in ("script", "report"):
+        only = jitscope(verb, recording(), "--header-only").out
+        equal({line.rstrip() for line in only if line[2:].startswith(wanted)}, told, f"{verb}: what perf tells")
+        check(any(line.startswith("# event : name = cpu-clock") for line in only), f"{only}")
+        run = jitscope(verb, recording(), "--header").out
+        equal(run[:len(only)], only, "the same comes first")
+        equal(run[len(only):], jitscope(verb, recording()).out, "and then what is shown without")
+        check("excludes" in jitscope(verb, recording(), "--header", "--json", status=2).error, "--json has no comments")
+    with open(recording(), "rb") as source:
+        pipe = subprocess.run([harness.JITSCOPE, "script", "-i", "-", "--header-only"], stdin=source, text=True,
+                              capture_output=True)
+    check("hostname" in pipe.stdout or pipe.returncode == 3, f"{pipe}")
+
+
+harness.main(test_header, test_script_takes_what_perf_takes, test_report_has_the_shares_of_perf, test_flame_and_doctor,
              test_recording_as_a_word, test_sort_keys_of_perf, test_fields_of_script, test_what_takes_nothing, test_what_is_refused)

@@ -82,9 +82,10 @@ Status Gatherer::add_event_record(std::span<const std::byte> body) {
 bool Gatherer::wants(uint64_t feature) const {
   using enum Feature;
   if (keep_raw_) return true;
-  constexpr std::array wanted = {build_id, hostname,     os_release,         version,
-                                 arch,     command_line, event_descriptions, sample_time,
-                                 clockid,  compressed,   clock_data,         tracing_data};
+  constexpr std::array wanted = {build_id,     hostname,     os_release,  version,
+                                 arch,         cpu_count,    cpu_id,      cpu_description,
+                                 total_memory, command_line, sample_time, event_descriptions,
+                                 clockid,      compressed,   clock_data,  tracing_data};
   return std::ranges::find(wanted, static_cast<Feature>(feature)) != wanted.end();
 }
 
@@ -113,6 +114,17 @@ bool Gatherer::take_feature(uint64_t feature, std::span<const std::byte> bytes) 
       return take_text(cursor, header_->version);
     case Feature::arch:
       return take_text(cursor, header_->arch);
+    case Feature::cpu_count:
+      header_->cpus_available = cursor.u32();
+      header_->cpus_online = cursor.u32();
+      return cursor.ok();
+    case Feature::cpu_description:
+      return take_text(cursor, header_->cpu_description);
+    case Feature::cpu_id:
+      return take_text(cursor, header_->cpu_id);
+    case Feature::total_memory:
+      header_->total_memory = cursor.u64();
+      return cursor.ok();
     case Feature::command_line:
       return take_arguments(cursor, header_->command_line);
     case Feature::event_descriptions:

@@ -63,6 +63,11 @@ struct Header {
   std::string os_release;
   std::string version;
   std::string arch;
+  uint32_t cpus_available = 0;  // 0: not told
+  uint32_t cpus_online = 0;
+  std::string cpu_description;
+  std::string cpu_id;
+  uint64_t total_memory = 0;  // kB
   std::vector<std::string> command_line;
   uint64_t clockid_resolution = 0;
   // CLOCK_DATA: one moment read from both clocks, nanoseconds.

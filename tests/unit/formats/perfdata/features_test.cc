@@ -31,6 +31,10 @@ std::vector<std::pair<Feature, Bytes>> features(const PerfDataBuilder& b) {
       {Feature::os_release, Bytes().header_text("6.1.0")},
       {Feature::version, Bytes().header_text("6.2.3")},
       {Feature::arch, Bytes().header_text("x86_64")},
+      {Feature::cpu_count, Bytes().u32(8).u32(4)},
+      {Feature::cpu_description, Bytes().header_text("a CPU")},
+      {Feature::cpu_id, Bytes().header_text("maker,1,2")},
+      {Feature::total_memory, Bytes().u64(4096)},
       {Feature::command_line,
        Bytes().u32(3).header_text("perf").header_text("record").header_text("a b")},
       {Feature::event_descriptions, b.event_names()},
@@ -46,6 +50,11 @@ void expect_features(const Header& header) {
   EXPECT_EQ(header.os_release, "6.1.0");
   EXPECT_EQ(header.version, "6.2.3");
   EXPECT_EQ(header.arch, "x86_64");
+  EXPECT_EQ(header.cpus_available, 8U);
+  EXPECT_EQ(header.cpus_online, 4U);
+  EXPECT_EQ(header.cpu_description, "a CPU");
+  EXPECT_EQ(header.cpu_id, "maker,1,2");
+  EXPECT_EQ(header.total_memory, 4096U);
   EXPECT_THAT(header.command_line, ElementsAre("perf", "record", "a b"));
   ASSERT_EQ(header.events.size(), 2U);
   EXPECT_EQ(header.events[0].name, "cycles:P");
