@@ -18,6 +18,7 @@
 #include "base/printable.h"
 #include "base/write_all.h"
 #include "cli/options.h"
+#include "cli/pager.h"
 #include "cli/progress.h"
 
 namespace jitscope {
@@ -71,9 +72,11 @@ void report_note(std::string_view text) {
   write_error(printable(text) + "\n");
 }
 
-// Where it cannot be written there is nobody to tell.
+// Where it cannot be written there is nobody to tell. Nothing goes into the screen of a pager: the
+// user leaves that first.
 void write_error(std::string_view lines) {
   hide_progress();
+  pager().finish();
   (void)write_all(STDERR_FILENO, printable_lines(lines));
 }
 
@@ -82,6 +85,7 @@ void report_wait(const Error& why) {
 }
 
 bool Output::write_some(std::string& text, std::chrono::milliseconds wait) {
+  if (!pager().begin()) return false;
   if (!is_printable_lines(text)) text = printable_lines(text);
   text.insert(0, std::exchange(cut_, {}));
   // poll() says that a pipe takes PIPE_BUF bytes: so much, and no more, never blocks.
@@ -96,8 +100,10 @@ bool Output::write_some(std::string& text, std::chrono::milliseconds wait) {
     if (written < 0) {
       if (errno == EINTR || errno == EAGAIN) break;
       if (errno != EPIPE) error_ = system_error("cannot write the output", "standard output");
+      if (!error_ && pager().closed()) continue;
       return false;
     }
+    pager().wrote(std::string_view(text).substr(done, static_cast<size_t>(written)));
     done += static_cast<size_t>(written);
   }
   text.erase(0, done);
@@ -123,11 +129,13 @@ bool Output::write_bulk(std::string_view text) {
 }
 
 bool Output::write_printable(std::string_view text) {
+  if (!pager().begin()) return false;
   while (!text.empty()) {
     if (interrupts() > 0) return false;
     // A signal ends a write that waits for the reader (no SA_RESTART).
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
     if (written >= 0) {
+      pager().wrote(text.substr(0, static_cast<size_t>(written)));
       text.remove_prefix(static_cast<size_t>(written));
       continue;
     }
@@ -138,6 +146,7 @@ bool Output::write_printable(std::string_view text) {
       continue;
     }
     if (errno != EPIPE) error_ = system_error("cannot write the output", "standard output");
+    if (!error_ && pager().closed()) continue;
     return false;
   }
   return true;

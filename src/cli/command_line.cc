@@ -9,6 +9,7 @@
 #include "cli/examples.h"
 #include "cli/habits.h"
 #include "cli/options.h"
+#include "cli/pager.h"
 #include "cli/version.h"
 
 namespace jitscope {
@@ -74,6 +75,7 @@ int run_command_line(const std::vector<std::string>& words) {
   CLI::Root root("jitscope", std::string(about), version_text());
   root.app().require_subcommand(1);
   add_commands(root.app(), status);
+  add_no_pager_option(root.app());
   // For scripts of ours: nobody types these.
   const std::string first = words.empty() ? "" : words.front();
   if (first == "__complete") return print_completions(root.app(), {words.begin() + 1, words.end()});
@@ -83,6 +85,7 @@ int run_command_line(const std::vector<std::string>& words) {
     return parse(root, {words.begin() + 1, words.end()});
   }
   const int parsed = parse(root, words);
+  pager().finish();
   return parsed != 0 ? parsed : status;
 }
 

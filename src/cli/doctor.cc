@@ -11,6 +11,7 @@
 #include "base/byte_cursor.h"
 #include "capture/followed_process.h"
 #include "cli/command.h"
+#include "cli/pager.h"
 #include "cli/profile_options.h"
 #include "cli/progress.h"
 #include "cli/target.h"
@@ -83,6 +84,7 @@ int diagnose_process(const DoctorArguments& arguments) {
 }
 
 int run_doctor(const DoctorArguments& arguments) {
+  if (!arguments.json) page_output();
   if (arguments.pid) return diagnose_process(arguments);
   prepare_signals(arguments.profile.input);
   auto options = session_options(arguments.profile);
@@ -137,6 +139,7 @@ void add_doctor_command(CLI::App& app, int& status) {
       app.add_subcommand("doctor", "Say why names are missing or uncertain, and what to do");
   auto arguments = std::make_shared<DoctorArguments>();
   CLI::Option* input = add_profile_options(*command, arguments->profile);
+  add_no_pager_option(*command);
   input->check([arguments](const std::string& /*path*/) {
     arguments->input_named = true;
     return std::string();

@@ -5,16 +5,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/target.h"
+#include "cli/terminal.h"
 #include "code/inlined_copies.h"
 #include "code/pattern_settle.h"
 #include "probe/methods.h"
 #include "process/process.h"
+#include "render/fit_text.h"
 #include "render/json.h"
 #include "runtimes/common/code_source.h"
 #include "runtimes/open_source.h"
@@ -48,9 +51,23 @@ class Pieces {
   std::string text_;
 };
 
+// The columns of a body, in a line that fits the terminal: names are cut, and a narrow one has no
+// place for entries besides.
+std::string line_text(std::string_view address, std::string_view size, std::string_view entry,
+                      std::string_view tier, std::string_view state, std::string_view osr,
+                      std::string_view name) {
+  constexpr size_t narrow = 100;
+  constexpr size_t least_name = 10;
+  const size_t width = terminal().width;
+  std::string line = fmt::format("{:>14} {:>7} ", address, size);
+  if (width == 0 || width >= narrow) fmt::format_to(std::back_inserter(line), "{:>14} ", entry);
+  fmt::format_to(std::back_inserter(line), "{:<10} {:<11} {:<3} ", tier, state, osr);
+  if (width == 0) return fmt::format("{}{}\n", line, name);
+  return line + fit_name(name, std::max(least_name, width - std::min(width, line.size()))) + "\n";
+}
+
 std::string head_text() {
-  return fmt::format("{:>14} {:>7} {:>14} {:<10} {:<11} {:<3} {}\n", "ADDRESS", "SIZE", "ENTRY",
-                     "TIER", "STATE", "OSR", "METHOD");
+  return line_text("ADDRESS", "SIZE", "ENTRY", "TIER", "STATE", "OSR", "METHOD");
 }
 
 std::string body_json(const CodeBody& body) {
@@ -69,9 +86,9 @@ std::string body_json(const CodeBody& body) {
 }
 
 std::string body_text(const CodeBody& body) {
-  return fmt::format("{:>14x} {:>7} {:>14x} {:<10} {:<11} {:<3} {}\n", body.address, body.size,
-                     body.entry, to_string(body.tier), to_string(body.state),
-                     body.osr ? "osr" : "-", printable(body.name->display()));
+  return line_text(fmt::format("{:x}", body.address), std::to_string(body.size),
+                   fmt::format("{:x}", body.entry), to_string(body.tier), to_string(body.state),
+                   body.osr ? "osr" : "-", printable(body.name->display()));
 }
 
 // "HashMap.java:577", "?:577" without a file, "" without a line.

@@ -41,10 +41,6 @@ void hide_progress() {
   (void)write_all(STDERR_FILENO, "\r\x1b[K");
 }
 
-bool output_is_terminal() {
-  return ::isatty(STDOUT_FILENO) == 1;
-}
-
 struct Progress::Show {
   Show(std::string text, const Meter& counted) : what(std::move(text)), meter(counted) {}
 

@@ -32,7 +32,5 @@ class Progress {
 
 // Before a line is written to standard error.
 void hide_progress();
-// Standard output shows what is done: a terminal, where more lines would only disturb.
-[[nodiscard]] bool output_is_terminal();
 
 }  // namespace jitscope

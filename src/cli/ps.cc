@@ -7,7 +7,9 @@
 #include "base/plural.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "process/process.h"
+#include "render/fit_text.h"
 #include "render/json.h"
 #include "runtimes/detect.h"
 
@@ -57,9 +59,10 @@ std::string process_text(const Process& process, const ProcessFindings& findings
   if (!findings.runtime.version.empty()) {
     runtime += " " + printable(findings.runtime.version);
   }
+  std::string command = printable(process.command_line().substr(0, 200));
+  if (const size_t width = terminal().width; width != 0) command = fit_text(command, width - 9);
   return fmt::format("{:>7}  {}\n         {}, {} of such code; sources: {}\n         probes: {}\n",
-                     process.pid(), printable(process.command_line().substr(0, 200)), runtime,
-                     bytes_text(findings.jit_bytes),
+                     process.pid(), command, runtime, bytes_text(findings.jit_bytes),
                      sources.empty() ? "none" : fmt::format("{}", fmt::join(sources, ", ")),
                      probes_text(findings));
 }

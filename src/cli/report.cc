@@ -10,8 +10,10 @@
 #include "cli/command.h"
 #include "cli/header_option.h"
 #include "cli/options.h"
+#include "cli/pager.h"
 #include "cli/profile_options.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "code/inlined_copies.h"
 #include "code/pattern_settle.h"
 #include "profile/collector.h"
@@ -36,6 +38,7 @@ struct ReportArguments {
   std::string percentage = "absolute";
   double percent_limit = 0;
   size_t max_rows = SIZE_MAX;
+  std::string colour = "auto";
   bool json = false;
   bool as_always = false;
   HeaderArguments header;
@@ -85,11 +88,12 @@ class RowChoice {
 };
 
 // The rows whose method matches, each with its tree.
-Result<std::string> trees_text(const Report& report, const ReportArguments& arguments) {
+Result<std::string> trees_text(const Report& report, const ReportArguments& arguments,
+                               const ReportTextOptions& look) {
   const ReportTrees trees(report);
   const RowChoice choice(report);
-  std::string text = report_header_text(report);
-  const std::vector<std::string> rows = report_row_texts(report, report.rows.size());
+  std::string text = report_header_text(report, look);
+  const std::vector<std::string> rows = report_row_texts(report, report.rows.size(), look);
   for (const bool callers : {true, false}) {
     TreeOptions options;
     options.direction = callers ? TreeDirection::callers : TreeDirection::callees;
@@ -97,7 +101,7 @@ Result<std::string> trees_text(const Report& report, const ReportArguments& argu
       JITSCOPE_ASSIGN(const auto found, choice.rows(pattern));
       for (const size_t row : found) {
         text += rows[row];
-        text += trees.text(row, options);
+        text += trees.text(row, options, look);
       }
     }
   }
@@ -139,9 +143,11 @@ Result<std::string> shown_text(const Report& report, const ReportArguments& argu
   ReportTextOptions options;
   options.min_percent = arguments.percent_limit;
   options.max_rows = arguments.max_rows;
+  options.width = terminal().width;
+  options.colour = wants_colour(arguments.colour);
   if (arguments.json) return report_json(report, options);
   if (!arguments.callers.empty() || !arguments.callees.empty()) {
-    return trees_text(report, arguments);
+    return trees_text(report, arguments, options);
   }
   if (!arguments.graph) return report_text(report, options);
   // Trees below every row would be gigabytes: below half a percent they say nothing.
@@ -180,7 +186,9 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   describe_filters(report, *session, arguments);
   JITSCOPE_ASSIGN(const std::string text, shown_text(report, arguments));
   progress.end();
-  write_out(text);
+  // Names in it are printable already; our own colours would be made so, too.
+  const bool coloured = !arguments.json && wants_colour(arguments.colour);
+  coloured ? output().write_printable(text) : write_out(text);
   report_session(*session);
   empty = report.samples == 0 || report.rows.empty();
   if (report.samples != 0 && report.rows.empty() && !options.dsos.empty()) {
@@ -190,6 +198,7 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
 }
 
 int run_report(const ReportArguments& arguments) {
+  if (!arguments.json) page_output();
   prepare_signals(arguments.profile.input);
   bool empty = false;
   const Status status = show_report(arguments, empty);
@@ -203,6 +212,7 @@ void add_report_command(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("report", "Show a recording as a table");
   auto arguments = std::make_shared<ReportArguments>();
   CLI::Option* input = add_profile_options(*command, arguments->profile);
+  add_no_pager_option(*command);
   add_filter_options(*command, arguments->profile.filter, "-d,--dsos,--dso");
   add_pid_filter(*command, arguments->profile.filter);
   add_recording_word(*command, arguments->profile, input);
@@ -236,6 +246,8 @@ void add_report_command(CLI::App& app, int& status) {
       ->check([](const std::string& text) {
         return parse_decimal(text) ? std::string() : "wants a whole number, not " + text;
       });
+  command->add_option("--stdio-color", arguments->colour, "Colours of percentages (default auto)")
+      ->check(CLI::IsMember({"always", "never", "auto"}));
   CLI::Option* json = command->add_flag("--json", arguments->json, "One JSON object a row");
   add_header_options(*command, arguments->header, json);
   command->add_flag("--stdio,-n,--show-nr-samples", arguments->as_always,

@@ -6,8 +6,10 @@
 #include "cli/command.h"
 #include "cli/header_option.h"
 #include "cli/options.h"
+#include "cli/pager.h"
 #include "cli/profile_options.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "render/script_fields.h"
 #include "render/script_text.h"
 
@@ -78,8 +80,9 @@ Status print_samples(Session& session, const ScriptArguments& arguments,
 }
 
 int run_script(const ScriptArguments& arguments) {
-  // A file is left at once; prepare_signals() keeps the hands of a pipe's reader off Ctrl-C.
-  catch_interrupts();
+  // A file is left at once, a pager in its own way; prepare_signals() keeps the hands of a pipe's
+  // reader off Ctrl-C.
+  if (arguments.json || !page_output()) catch_interrupts();
   prepare_signals(arguments.profile.input);
   auto options = session_options(arguments.profile);
   if (!options) return report_error(options.error());
@@ -90,7 +93,8 @@ int run_script(const ScriptArguments& arguments) {
     options->naming.lines |= parsed->has(ScriptField::srcline);
     fields = *parsed;
   }
-  Progress progress("reading " + arguments.profile.input, !output_is_terminal());
+  // On a terminal the samples show how far it is.
+  Progress progress("reading " + arguments.profile.input, !terminal().there);
   options->meter = &progress.meter();
   auto session = open_session(arguments.profile.input, *options);
   if (!session) return report_error(session.error());
@@ -111,6 +115,7 @@ void add_script_command(CLI::App& app, int& status) {
       "script", "Print the samples of a recording with their stacks, as perf script does");
   auto arguments = std::make_shared<ScriptArguments>();
   CLI::Option* input = add_profile_options(*command, arguments->profile);
+  add_no_pager_option(*command);
   add_filter_options(*command, arguments->profile.filter);
   add_pid_filter(*command, arguments->profile.filter);
   add_recording_word(*command, arguments->profile, input);

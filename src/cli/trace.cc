@@ -14,6 +14,7 @@
 #include "cli/live_target.h"
 #include "cli/options.h"
 #include "cli/target.h"
+#include "cli/terminal.h"
 #include "cli/trace_watch.h"
 #include "probe/tracer.h"
 #include "probe/undo.h"
@@ -75,7 +76,7 @@ void print_end(const TraceCommand& options, CallPrinter& printer, TraceReport& r
   if (printer.not_shown() != 0) {
     report_note(fmt::format("{} calls came after the last one shown", printer.not_shown()));
   }
-  text += options.json ? summary_json(report) : summary_text(report);
+  text += options.json ? summary_json(report) : summary_text(report, terminal().width);
   if (interrupts() < 2) {
     output().write_all(std::move(text), interrupts());
   } else {

@@ -108,11 +108,17 @@ struct ReportTextOptions {
   double min_percent = 0;  // rows below are left out (and counted in a last line)
   size_t max_rows = SIZE_MAX;
   bool header = true;
+  size_t width = 0;     // of a terminal: rows are cut to so many characters; 0: they are not
+  bool colour = false;  // percentages in the colours of perf report --stdio, as escape sequences
 };
 [[nodiscard]] std::string report_text(const Report& report, const ReportTextOptions& options = {});
 // Parts of it, for a report with trees between the rows.
-[[nodiscard]] std::string report_header_text(const Report& report);
-[[nodiscard]] std::vector<std::string> report_row_texts(const Report& report, size_t count);
+[[nodiscard]] std::string report_header_text(const Report& report,
+                                             const ReportTextOptions& options = {});
+[[nodiscard]] std::vector<std::string> report_row_texts(const Report& report, size_t count,
+                                                        const ReportTextOptions& options = {});
+// "  12.34%" in this form ("{:7.2f}%"), in colour where that is asked for.
+void append_percent(std::string& out, double percent, int width, bool colour);
 
 // {"type":"profile",...} and one {"type":"row",...} a line; numbers of rows count samples.
 [[nodiscard]] std::string report_json(const Report& report, const ReportTextOptions& options = {});

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/utf8.h"
+#include "render/fit_text.h"
 #include "render/json.h"
 #include "render/report_keys.h"
 #include "render/report_table.h"
@@ -20,11 +21,6 @@ bool has(const Report& report, ReportKey key) {
 
 double percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
-size_t characters(std::string_view text) {
-  return static_cast<size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
 }
 
 std::string method_text(const ReportRow& row) {
@@ -87,13 +83,16 @@ std::vector<Column> columns_of(const Report& report) {
 // A column is as wide as its widest text among the first rows, but for long outliers.
 constexpr size_t kMostWidth = 28;
 constexpr size_t kRowsMeasured = 200;
+// Of all columns together: with less nothing could be read.
+constexpr size_t kLeastRoom = 16;
 
-std::vector<size_t> widths_of(const Report& report, const std::vector<Column>& columns) {
+std::vector<size_t> widths_of(const Report& report, const std::vector<Column>& columns,
+                              size_t widest) {
   std::vector<size_t> widths;
   for (const Column& column : columns) {
     size_t width = column.title.size();
     for (const ReportRow& row : report.rows | std::views::take(kRowsMeasured)) {
-      width = std::max(width, std::min(kMostWidth, characters(column.text(row))));
+      width = std::max(width, std::min(widest, characters(column.text(row))));
     }
     widths.push_back(width);
   }
@@ -108,13 +107,24 @@ void append_padded(std::string& out, std::string_view text, size_t width, bool l
 
 class Table {
  public:
-  explicit Table(const Report& report)
-      : report_(report), columns_(columns_of(report)), widths_(widths_of(report, columns_)) {}
+  Table(const Report& report, const ReportTextOptions& options)
+      : report_(report),
+        columns_(columns_of(report)),
+        cut_(options.width != 0),
+        colour_(options.colour) {
+    widths_ = widths_of(report, columns_, cut_ ? options.width : kMostWidth);
+    if (!cut_) return;
+    const size_t numbers = numbers_title().size() + 2 * columns_.size();
+    widths_ = fit_columns(std::move(widths_),
+                          std::max(options.width - std::min(options.width, numbers), kLeastRoom));
+  }
 
   void append_title(std::string& out) const {
-    out += report_.options.children ? "#  Total     Self   Samples" : "#   Self   Samples";
+    out += numbers_title();
     for (size_t i = 0; i < columns_.size(); ++i) {
-      append_padded(out, columns_[i].title, widths_[i], i + 1 == columns_.size());
+      const std::string_view title = columns_[i].title;
+      append_padded(out, cut_ ? title.substr(0, widths_[i]) : title, widths_[i],
+                    i + 1 == columns_.size());
     }
     out += '\n';
   }
@@ -123,26 +133,45 @@ class Table {
     const Measure measure = report_.options.measure;
     const uint64_t whole = report_.whole();
     if (report_.options.children) {
-      fmt::format_to(std::back_inserter(out), "{:7.2f}%", percent(row.total.of(measure), whole));
+      append_percent(out, percent(row.total.of(measure), whole), 7, colour_);
       out += ' ';
     }
-    fmt::format_to(std::back_inserter(out), "{:7.2f}% {:9}", percent(row.self.of(measure), whole),
+    append_percent(out, percent(row.self.of(measure), whole), 7, colour_);
+    fmt::format_to(std::back_inserter(out), " {:9}",
                    report_.options.children ? row.total.samples : row.self.samples);
     for (size_t i = 0; i < columns_.size(); ++i) {
-      append_padded(out, columns_[i].text(row), widths_[i], i + 1 == columns_.size());
+      const std::string text = columns_[i].text(row);
+      append_padded(out, cut_ ? fit_name(text, widths_[i]) : text, widths_[i],
+                    i + 1 == columns_.size());
     }
     out += '\n';
   }
 
  private:
+  [[nodiscard]] std::string_view numbers_title() const {
+    return report_.options.children ? "#  Total     Self   Samples" : "#   Self   Samples";
+  }
+
   const Report& report_;
   std::vector<Column> columns_;
   std::vector<size_t> widths_;
+  bool cut_;
+  bool colour_;
 };
 
 }  // namespace
 
-std::string report_header_text(const Report& report) {
+void append_percent(std::string& out, double percent, int width, bool colour) {
+  // Those of perf (tools/perf/util/color.c).
+  constexpr double red = 5;
+  constexpr double green = 0.5;
+  const bool coloured = colour && percent >= green;
+  if (coloured) out += percent >= red ? "\x1b[31m" : "\x1b[32m";
+  fmt::format_to(std::back_inserter(out), "{:{}.2f}%", percent, width);
+  if (coloured) out += "\x1b[m";
+}
+
+std::string report_header_text(const Report& report, const ReportTextOptions& options) {
   std::string out;
   for (const std::string& filter : report.filters) {
     out += fmt::format("# {}\n", printable(filter));
@@ -168,12 +197,13 @@ std::string report_header_text(const Report& report) {
     if (!others.empty()) out += fmt::format("# Other events (--event): {}\n", printable(others));
   }
   out += fmt::format("# Lost: {}\n#\n", report.lost);
-  Table(report).append_title(out);
+  Table(report, options).append_title(out);
   return out;
 }
 
-std::vector<std::string> report_row_texts(const Report& report, size_t count) {
-  const Table table(report);
+std::vector<std::string> report_row_texts(const Report& report, size_t count,
+                                          const ReportTextOptions& options) {
+  const Table table(report, options);
   std::vector<std::string> texts(std::min(count, report.rows.size()));
   for (size_t i = 0; i < texts.size(); ++i) table.append_row(texts[i], report.rows[i]);
   return texts;
@@ -181,8 +211,8 @@ std::vector<std::string> report_row_texts(const Report& report, size_t count) {
 
 std::string report_text(const Report& report, const ReportTextOptions& options) {
   std::string out;
-  if (options.header) out += report_header_text(report);
-  const Table table(report);
+  if (options.header) out += report_header_text(report, options);
+  const Table table(report, options);
   const Measure measure = report.options.measure;
   const uint64_t whole = report.whole();
   size_t shown = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "render/fit_text.h"
 #include "render/json.h"
 
 namespace jitscope {
@@ -16,6 +17,9 @@ struct Item {
   uint32_t node = 0;
   ReportCount count;
 };
+
+// Of a name that stands far to the right.
+constexpr size_t kLeastName = 16;
 
 // Items with one name, to be taken up next.
 struct Work {
@@ -110,7 +114,8 @@ std::vector<TreeLine> ReportTrees::lines(size_t row, const TreeOptions& options)
   return lines;
 }
 
-std::string ReportTrees::text(size_t row, const TreeOptions& options) const {
+std::string ReportTrees::text(size_t row, const TreeOptions& options,
+                              const ReportTextOptions& look) const {
   const Measure measure = report_.options.measure;
   const auto whole = static_cast<double>(report_.rows[row].total.of(measure));
   std::string out;
@@ -119,14 +124,21 @@ std::string ReportTrees::text(size_t row, const TreeOptions& options) const {
     const TreeLine& line = all[i];
     const bool straight =
         i != 0 && all[i - 1].depth + 1 == line.depth && all[i - 1].indent == line.indent;
-    out.append(19 + size_t{line.indent} * 2, ' ');
+    const size_t indent = 19 + size_t{line.indent} * 2;
+    out.append(indent, ' ');
     if (straight) {
       out += "        ";
     } else {
-      fmt::format_to(std::back_inserter(out), "{:6.2f}% ",
-                     whole == 0 ? 0.0 : 100 * static_cast<double>(line.count.of(measure)) / whole);
+      append_percent(out,
+                     whole == 0 ? 0.0 : 100 * static_cast<double>(line.count.of(measure)) / whole,
+                     6, look.colour);
+      out += ' ';
     }
-    out += printable(report_.stacks.names[line.name]);
+    const std::string name = printable(report_.stacks.names[line.name]);
+    const size_t used = indent + 8;
+    out += look.width == 0
+               ? name
+               : fit_name(name, std::max(look.width - std::min(look.width, used), kLeastName));
     out += '\n';
   }
   return out;
@@ -135,18 +147,19 @@ std::string ReportTrees::text(size_t row, const TreeOptions& options) const {
 std::string report_with_trees(const Report& report, const ReportTextOptions& text_options,
                               const TreeOptions& tree_options) {
   std::string out;
-  if (text_options.header) out += report_header_text(report);
+  if (text_options.header) out += report_header_text(report, text_options);
   const ReportTrees trees(report);
   const Measure measure = report.options.measure;
   const auto whole = static_cast<double>(report.whole());
-  const std::vector<std::string> rows = report_row_texts(report, text_options.max_rows);
+  const std::vector<std::string> rows =
+      report_row_texts(report, text_options.max_rows, text_options);
   for (size_t i = 0; i < rows.size(); ++i) {
     const ReportRow& row = report.rows[i];
     const auto value =
         static_cast<double>((report.options.children ? row.total : row.self).of(measure));
     if (value == 0 || value * 100 < whole * text_options.min_percent) break;
     out += rows[i];
-    const std::string tree = trees.text(i, tree_options);
+    const std::string tree = trees.text(i, tree_options, text_options);
     if (!tree.empty()) {
       out += tree_options.direction == TreeDirection::callers ? "                 called by\n"
                                                               : "                 calls\n";

@@ -34,7 +34,8 @@ class ReportTrees {
   explicit ReportTrees(const Report& report);
 
   [[nodiscard]] std::vector<TreeLine> lines(size_t row, const TreeOptions& options = {}) const;
-  [[nodiscard]] std::string text(size_t row, const TreeOptions& options = {}) const;
+  [[nodiscard]] std::string text(size_t row, const TreeOptions& options = {},
+                                 const ReportTextOptions& look = {}) const;
 
  private:
   const Report& report_;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
+#include "render/fit_text.h"
 #include "render/json.h"
 
 namespace jitscope {
@@ -269,12 +270,17 @@ std::string started_json(const TraceStart& start) {
   return line.str() + "\n";
 }
 
-std::string summary_text(const TraceReport& report) {
+std::string summary_text(const TraceReport& report, size_t width) {
+  constexpr size_t least_name = 16;
   std::string out;
   for (const MethodReport& method : report.methods) {
-    fmt::format_to(std::back_inserter(out), "{}: {}, lost {}{}\n", printable(method.method),
-                   plural(method.calls, "call", "calls"), method.lost,
-                   not_shown_text(report, method));
+    const std::string counts = fmt::format(": {}, lost {}{}", plural(method.calls, "call", "calls"),
+                                           method.lost, not_shown_text(report, method));
+    const std::string name = printable(method.method);
+    out += width == 0
+               ? name
+               : fit_name(name, std::max(least_name, width - std::min(width, counts.size())));
+    out += counts + "\n";
     append_sites_text(out, method);
     if (method.bodies_alive == 0) {
       fmt::format_to(

@@ -27,7 +27,8 @@ void append_call_json(std::string& out, const CallLine& line);
 // " by trampoline", or ": 2 by trampoline, 1 by breakpoint" where single bodies fell back.
 [[nodiscard]] std::string backends_text(const TraceStart& start);
 [[nodiscard]] std::string started_json(const TraceStart& start);
-[[nodiscard]] std::string summary_text(const TraceReport& report);
+// Names are cut so that lines have `width` characters at most; 0: they are not.
+[[nodiscard]] std::string summary_text(const TraceReport& report, size_t width = 0);
 [[nodiscard]] std::string summary_json(const TraceReport& report);  // one line a method
 
 // "0.9 ms", "1.2 s".
