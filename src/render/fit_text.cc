@@ -51,7 +51,9 @@ Parameters parameters_of(std::string_view name) {
   size_t depth = 0;
   for (size_t at = name.size(); at-- > 0;) {
     if (name[at] == ')' && depth++ == 0) close = at;
-    if (name[at] != '(' || depth == 0 || --depth != 0) continue;
+    if (name[at] != '(' || depth == 0) continue;
+    --depth;
+    if (depth != 0) continue;
     // "(anonymous namespace)" begins a name.
     if (at == 0) break;
     if (name[at - 1] == ' ') continue;

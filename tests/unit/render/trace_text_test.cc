@@ -264,6 +264,18 @@ TEST(SummaryJson, OneLineAMethodWithTheDocumentedKeys) {
   EXPECT_EQ(summary_json({}), "");
 }
 
+TEST(SummaryText, NamesFitATerminal) {
+  TraceReport report;
+  MethodReport method;
+  method.method = "java.util.HashMap.put(java.lang.Object, java.lang.Object)";
+  method.calls = 5;
+  report.methods = {method};
+  report.counted_only = true;
+  EXPECT_THAT(summary_text(report), HasSubstr(method.method + ": 5 calls, lost 0\n"));
+  EXPECT_THAT(summary_text(report, 60), HasSubstr("java.util.HashMap.put(...): 5 calls, lost 0\n"));
+  EXPECT_THAT(summary_text(report, 40), HasSubstr("java.u...shMap.put(...): 5 calls, lost 0\n"));
+}
+
 TEST(SummaryText, SaysWhatItSawAndWhatNot) {
   const std::string text = summary_text(report());
   EXPECT_THAT(text, HasSubstr("pkg.T.\"m\"\\x0a;(int): 10 calls, lost 3, 5 shown, 2 not\n"));
