@@ -178,14 +178,15 @@ Status show_report(const ReportArguments& arguments, bool& empty) {
   // A library's rows count what called it too.
   options.dsos = std::exchange(session_options.filter.leaf_dsos, {});
   JITSCOPE_ASSIGN(const auto session, open_session(arguments.profile.input, session_options));
-  JITSCOPE_TRY(print_header(*session, arguments.header));
-  if (arguments.header.only) return {};
+  if (arguments.header.only) return print_header(*session, arguments.header);
   const bool stacks = trees || !arguments.event.empty() || !CountedReport::fits(options);
   JITSCOPE_ASSIGN(Report report, stacks ? stacked_report(*session, options, arguments.event)
                                         : counted_report(*session, options));
   describe_filters(report, *session, arguments);
   JITSCOPE_ASSIGN(const std::string text, shown_text(report, arguments));
   progress.end();
+  // Not earlier: a pager would show it, and the progress be written into that.
+  JITSCOPE_TRY(print_header(*session, arguments.header));
   // Names in it are printable already; our own colours would be made so, too.
   const bool coloured = !arguments.json && wants_colour(arguments.colour);
   coloured ? output().write_printable(text) : write_out(text);
