@@ -40,7 +40,7 @@ struct ReportOptions {
   Measure measure = Measure::weight;  // what percentages and the order are of
   bool children = true;               // order by total, else by self
   bool split_tiers = false;
-  DsoNames dsos = {};          // rows of other libraries are left out, when there are any
+  DsoNames dsos = {};     // rows of other libraries are left out, when there are any
   bool relative = false;  // percentages of the samples that filters took, else of all
 };
 
