@@ -56,7 +56,8 @@ FollowedProcess::FollowedProcess(Process process, std::string path, SourceOption
       options_(std::move(options)),
       form_(form),
       file_(std::move(path), process_->pid(), form, std::move(folder)),
-      first_time_(std::max(begin, start_monotonic_ns(*process_))) {
+      started_(start_monotonic_ns(*process_)),
+      first_time_(std::max(begin, started_)) {
   summary_.pid = process_->pid();
   summary_.start_ticks = process_->start_ticks();
   summary_.name = process_->status().name;

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -91,6 +92,8 @@ class FollowedProcess {
   // The file, open for reading; empty before there is one.
   [[nodiscard]] UniqueFd open_file() const { return file_.reopen(); }
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
+  // When the process was started, or its present program, CLOCK_MONOTONIC.
+  [[nodiscard]] uint64_t started() const { return std::max(started_, exec_time_); }
   // Written down up to now.
   [[nodiscard]] uint64_t bodies() const { return summary_.bodies; }
   [[nodiscard]] FollowedSummary summary() const;
@@ -123,6 +126,7 @@ class FollowedProcess {
   DumpForm form_;
   State state_ = State::searching;
   BodyFile file_;
+  uint64_t started_ = 0;
   uint64_t first_time_ = 0;  // what the next first look finds counts from here on
   uint64_t exec_time_ = 0;   // of the last exec that was told of
   uint64_t last_time_ = 0;   // the latest of what was written down

@@ -24,6 +24,8 @@ constexpr uint64_t kLongestQuiet = 10'000 * kMillisecond;
 // Of one CPU, while looks find little; and what each body adds that they find.
 constexpr double kCalmShare = 0.005;
 constexpr uint64_t kWorthOfABody = kMillisecond / 10;
+constexpr uint64_t kStarting = 10'000 * kMillisecond;
+constexpr uint64_t kVeryMany = 1U << 20U;
 // A process without a source: asked often at first (a JVM that is starting), then seldom.
 constexpr uint64_t kFirstPause = 10 * kMillisecond;
 constexpr uint64_t kLongestPause = 4000 * kMillisecond;
@@ -122,14 +124,16 @@ void Follower::look(Entry& entry) {
     entry.process->look();
   }
   const uint64_t cost = thread_cpu_ns() - begin;
+  // What the first look costs tells nothing of the next ones.
   entry.cost = cost;
+  entry.usual_cost = first ? 0 : cost;
   if (auto copied = entry.process->take_copied_text(); !copied.empty()) {
     copied_.push_back({entry.process->pid(), std::move(copied)});
   }
   ++report_.looks;
   const uint64_t all = account();
   const uint64_t now = entry.looked = monotonic_ns();
-  const uint64_t found = entry.process->bodies() - bodies;
+  uint64_t found = entry.process->bodies() - bodies;
   if (found != 0) entry.checks.happened(now);
   switch (entry.process->state()) {
     case State::following: {
@@ -139,6 +143,8 @@ void Follower::look(Entry& entry) {
         entry.due = now + kShortestInterval;
         break;
       }
+      // A program that is starting compiles all the time, and may end soon.
+      if (now < entry.process->started() + kStarting) found = kVeryMany;
       entry.due = now + entry.pacer.pause_after(now, all, following(), found);
       break;
     }
@@ -159,7 +165,7 @@ uint64_t Follower::step() {
   for (auto it = entries_.begin(); it != entries_.end();) {
     Entry& entry = it->second;
     if (const uint64_t now = monotonic_ns(); entry.due <= now) {
-      if (now - entry.looked >= kLongestQuiet || entry.process->may_have_news(entry.cost)) {
+      if (now - entry.looked >= kLongestQuiet || entry.process->may_have_news(entry.usual_cost)) {
         look(entry);
       } else {
         entry.due = now + entry.checks.pause(now);

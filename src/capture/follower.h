@@ -84,8 +84,9 @@ class Follower {
     BackOff checks;       // of a process that does nothing
     uint64_t looked = 0;  // CLOCK_MONOTONIC; 0: look, whatever it did
     uint64_t due = 0;
-    uint64_t pause = 0;  // between searches for a source
-    uint64_t cost = 0;   // of the last look, CPU nanoseconds
+    uint64_t pause = 0;       // between searches for a source
+    uint64_t cost = 0;        // of the last look, CPU nanoseconds
+    uint64_t usual_cost = 0;  // of looks, as far as the last one tells
     bool wanted = false;
   };
   void look(Entry& entry);

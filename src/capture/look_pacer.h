@@ -39,9 +39,11 @@ class LookPacer {
     const double share =
         limits_.calm_share > 0 ? std::min(limits_.calm_share / all, most_share) : most_share;
     const auto most = static_cast<int64_t>(limits_.credit_ns / std::max<uint64_t>(sharers, 1));
+    earned_ /= 2;
     if (last_ != 0 && now > last_) {
       const auto passed = static_cast<double>(now - last_);
       const double found_ns = static_cast<double>(found) * static_cast<double>(limits_.worth_ns);
+      earned_ = std::max(earned_, std::min(found_ns / passed, most_share - share));
       credit_ += static_cast<int64_t>((passed * share) +
                                       std::min(found_ns, passed * (most_share - share)));
     }
@@ -51,7 +53,8 @@ class LookPacer {
     // A debt that the longest pause would not pay back is forgotten: it would only add up.
     const auto paid = static_cast<int64_t>(static_cast<double>(limits_.longest_ns) * share);
     credit_ = std::max(credit_, -paid);
-    const auto pause = static_cast<uint64_t>(static_cast<double>(-credit_) / share);
+    // What looks found just now the next one will find, too.
+    const auto pause = static_cast<uint64_t>(static_cast<double>(-credit_) / (share + earned_));
     return std::clamp(pause, limits_.shortest_ns, limits_.longest_ns);
   }
 
@@ -60,6 +63,7 @@ class LookPacer {
 
   Limits limits_;
   int64_t credit_;
+  double earned_ = 0;  // by what was found, of one CPU
   uint64_t last_ = 0;  // 0: no look yet
 };
 

@@ -21,6 +21,8 @@ class WorkSince {
   static constexpr uint64_t kLeast = 2'000'000;
   // A program that does little is looked at for at most one part of so many of what it uses itself.
   static constexpr uint64_t kParts = 8;
+  // After so much it is looked at, however dear the last look was: that one may have found much.
+  static constexpr uint64_t kMost = 40'000'000;
 
   // A look began when the process had used `total`.
   void looked(std::optional<uint64_t> total) { looked_ = total; }
@@ -33,7 +35,7 @@ class WorkSince {
   // cannot be told.
   [[nodiscard]] bool worth(std::optional<uint64_t> total, uint64_t cost) const {
     const auto work = used(total);
-    return !work || *work / kParts >= std::max(cost, kLeast / kParts);
+    return !work || *work / kParts >= std::clamp(cost, kLeast / kParts, kMost / kParts);
   }
 
  private:

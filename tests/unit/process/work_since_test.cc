@@ -24,9 +24,10 @@ TEST(WorkSince, AProcessThatDidNothingIsNotWorthALook) {
 TEST(WorkSince, ADearLookWantsMoreWork) {
   WorkSince work;
   work.looked(1000 * kMs);
-  EXPECT_FALSE(work.worth(1079 * kMs, 10 * kMs));
-  EXPECT_TRUE(work.worth(1080 * kMs, 10 * kMs));
-  EXPECT_FALSE(work.worth(1080 * kMs, UINT64_MAX));
+  EXPECT_FALSE(work.worth(1023 * kMs, 3 * kMs));
+  EXPECT_TRUE(work.worth(1024 * kMs, 3 * kMs));
+  EXPECT_FALSE(work.worth(1039 * kMs, UINT64_MAX));
+  EXPECT_TRUE(work.worth(1040 * kMs, UINT64_MAX)) << "but not without a limit";
 }
 
 TEST(WorkSince, WhatCannotBeToldIsWorthALook) {
