@@ -5,7 +5,7 @@
 
 Each of `trace --count`, `trace`, `expose` and `record -p` runs beside each of a JVM and a Node that do nothing, and of
 a JVM and a Node that work (bench/Following.java, bench/following.js: half a core, and new code every quarter of a
-second), for N seconds (15), from 3 s after its start on. The CPU time is what the kernel's scheduler counted for the
+second) and are some seconds old, for N seconds (15), from 3 s after its start on. The CPU time is what the kernel's scheduler counted for the
 threads of jitscope (/proc/PID/task/*/schedstat, nanoseconds). Of `record` two figures: its follower thread alone, and
 all of it, with the samples. What was found is printed beside what is wanted; the exit status tells only of errors.
 
@@ -34,6 +34,7 @@ COMMANDS = {
 TARGETS = ("idle-jvm", "idle-node", "busy-jvm", "busy-node")
 WANTED = {"idle": 0.2, "busy": 1.0}
 WARM = 3  # seconds
+AGE = 12  # seconds: a program that is starting is looked at more often
 
 
 def java():
@@ -63,10 +64,8 @@ def cpu_by_thread(pid):
     return found
 
 
-def measure(target, command, seconds, directory):
+def measure(process, kind, command, seconds, directory):
     """{what: percent of a core}."""
-    kind = target.split("-")[1]
-    process = start(target, directory)
     words = [JITSCOPE, *map(str, COMMANDS[command](process.pid, kind, directory))]
     with open(directory / "errors", "w+", encoding="utf-8") as errors:
         run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors)
@@ -81,10 +80,9 @@ def measure(target, command, seconds, directory):
             run.send_signal(signal.SIGINT)
             run.wait(30)
         finally:
-            for each in (run, process):
-                if each.poll() is None:
-                    each.kill()
-                each.wait()
+            if run.poll() is None:
+                run.kill()
+            run.wait()
     used = {tid: 100 * (total - before.get(tid, 0)) / 1e9 / passed for tid, total in after.items()}
     everything = sum(used.values())
     if command != "record":
@@ -102,12 +100,19 @@ def main():
         print("skipped: needs root, a JDK and Node")
         sys.exit(77)
     for target in options.targets.split(","):
-        for command in options.commands.split(","):
-            with tempfile.TemporaryDirectory(prefix="following-") as directory:
-                figures = measure(target, command, options.seconds, pathlib.Path(directory))
-            for what, percent in figures.items():
-                wanted = "" if what == "record: all" else f" (wanted: {WANTED[target.split('-')[0]]} %)"
-                print(f"{target:<10} {what:<17} {percent:6.3f} % of a core{wanted}", flush=True)
+        mode, kind = target.split("-")
+        with tempfile.TemporaryDirectory(prefix="following-") as directory:
+            process = start(target, pathlib.Path(directory))
+            try:
+                time.sleep(AGE)
+                for command in options.commands.split(","):
+                    figures = measure(process, kind, command, options.seconds, pathlib.Path(directory))
+                    for what, percent in figures.items():
+                        wanted = "" if what == "record: all" else f" (wanted: {WANTED[mode]} %)"
+                        print(f"{target:<10} {what:<17} {percent:6.3f} % of a core{wanted}", flush=True)
+            finally:
+                process.kill()
+                process.wait()
 
 
 main()

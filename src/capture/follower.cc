@@ -22,8 +22,8 @@ constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
 constexpr BackOff::Limits kChecks{kShortestInterval, 125 * kMillisecond, 4};
 constexpr uint64_t kLongestQuiet = 10'000 * kMillisecond;
 // Of one CPU, while looks find little; and what each body adds that they find.
-constexpr double kCalmShare = 0.005;
-constexpr uint64_t kWorthOfABody = kMillisecond / 10;
+constexpr double kCalmShare = 0.004;
+constexpr uint64_t kWorthOfABody = kMillisecond / 20;
 constexpr uint64_t kStarting = 10'000 * kMillisecond;
 constexpr uint64_t kVeryMany = 1U << 20U;
 // A process without a source: asked often at first (a JVM that is starting), then seldom.

@@ -3,7 +3,7 @@
 // FOLDER/jit-PID-STARTTICKS.dump (names: code/recorded_name.h).
 //
 // How often it looks is set by what looks cost and find: in the long run all of them together take
-// half a percent of one CPU, and more, at most `cpu_share`, while there is much new code (but for
+// 0.4 % of one CPU, and more, at most `cpu_share`, while there is much new code (but for
 // the first look at each process; a burst may cost more for a moment: look_pacer.h). A process that
 // works is looked at every 20 ms to 2 s; one that does nothing, as its CPU time tells, is only
 // asked for that, and looked at every 10 s. One look takes a bounded time, so that a process that

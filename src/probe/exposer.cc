@@ -28,6 +28,8 @@ constexpr std::chrono::milliseconds patience_at_start{3000};
 constexpr std::chrono::milliseconds patience_between{500};
 constexpr std::chrono::milliseconds patience_at_end{10'000};
 
+// What comes right after other news is dealt with together: nobody counts here to the millisecond.
+constexpr std::chrono::milliseconds shortest_pause{20};
 // How often it is made sure that the process is still the same program.
 constexpr uint64_t identity_period_ns = 1'000'000'000;
 
@@ -265,7 +267,7 @@ std::vector<ExposedMethod> LiveExposer::exposed() const {
 // Sleeps until the kernel tells of something; not woken twice in a row without a pause, so that
 // nobody keeps it busy by waking it.
 void LiveExposer::wait_for_news(std::chrono::milliseconds wait) {
-  const std::chrono::milliseconds shortest = tracker_.shortest_pause();
+  const std::chrono::milliseconds shortest = std::max(tracker_.shortest_pause(), shortest_pause);
   wait = std::min(wait, tracker_.pause());
   std::vector<pollfd> handles{{process_.pidfd(), POLLIN, 0}, {options_.waiting.wake_fd, POLLIN, 0}};
   if (wait > shortest && !woken_) {
