@@ -111,9 +111,15 @@ static __always_inline void copy_stack(struct call_with_stack* record, unsigned 
   }
 }
 
+/* The reader has found nothing for a while, and sleeps until the next event. */
+unsigned int reader_sleeps = 0;
+
 static __always_inline unsigned long long wakeup(void) {
-  /* The reader polls; wake it only when much is waiting, a wake-up costs the target microseconds.
-   */
+  /* The reader polls; wake it only when it does not, or much is waiting: a wake-up costs the target
+   * microseconds. */
+  if (*(volatile unsigned int*)&reader_sleeps &&
+      __sync_val_compare_and_swap(&reader_sleeps, 1, 0) == 1)
+    return BPF_RB_FORCE_WAKEUP;
   return bpf_ringbuf_query(&calls, BPF_RB_AVAIL_DATA) > 512 * 1024 ? BPF_RB_FORCE_WAKEUP
                                                                    : BPF_RB_NO_WAKEUP;
 }

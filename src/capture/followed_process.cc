@@ -56,7 +56,8 @@ FollowedProcess::FollowedProcess(Process process, std::string path, SourceOption
       options_(std::move(options)),
       form_(form),
       file_(std::move(path), process_->pid(), form, std::move(folder)),
-      first_time_(std::max(begin, start_monotonic_ns(*process_))) {
+      started_(start_monotonic_ns(*process_)),
+      first_time_(std::max(begin, started_)) {
   summary_.pid = process_->pid();
   summary_.start_ticks = process_->start_ticks();
   summary_.name = process_->status().name;
@@ -72,13 +73,25 @@ void FollowedProcess::look() {
   if (state_ == State::searching) search();
   if (state_ != State::following) return;
   ++summary_.looks;
+  const auto worked = cpu_time_of(pid());
   const Status looked = source_ ? look_at_source() : look_at_map();
   if (looked) {
     failures_ = 0;
+    work_.looked(worked);
     if (state_ == State::following) summary_.reason.clear();
   } else {
     recover(looked.error());
   }
+}
+
+bool FollowedProcess::may_have_news(uint64_t cost) {
+  if (state_ != State::following || failures_ != 0 || unread() || !process_->alive()) return true;
+  const uint64_t now = monotonic_ns();
+  const auto total = cpu_time_of(pid());
+  if (work_.worth(total, cost)) return true;
+  checked_ = now;
+  worked_ = work_.used(total).value_or(0);
+  return false;
 }
 
 void FollowedProcess::search() {
@@ -308,6 +321,10 @@ void FollowedProcess::recover(const Error& error) {
   if (!again || again->start_ticks() != process_->start_ticks() || !maps || maps->empty()) {
     (void)file_.flush();
     if (last_look_ != 0) summary_.unseen_ns = now - last_look_;
+    // Up to the last check it had run for so long only.
+    if (last_look_ != 0 && checked_ > last_look_) {
+      summary_.unseen_ns = std::min(summary_.unseen_ns, worked_ + (now - checked_));
+    }
     stop(State::ended, "");
     return;
   }

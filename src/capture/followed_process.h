@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "capture/body_file.h"
 #include "capture/known_bodies.h"
 #include "process/process.h"
+#include "process/work_since.h"
 #include "runtimes/common/code_source.h"
 #include "runtimes/common/perf_map_file.h"
 #include "runtimes/common/runtime_row.h"
@@ -53,7 +55,8 @@ struct FollowedSummary {
   uint64_t bodies = 0;
   uint64_t gone = 0;
   uint64_t looks = 0;
-  // It ended: at most so long after the last look. What it compiled in that time has no name.
+  // It ended, and ran at most so long after the last look. What it compiled in that time has no
+  // name.
   uint64_t unseen_ns = 0;
   uint64_t unread_bytes = 0;  // of its perf map, which was larger than the time for it allowed
   uint64_t skipped = 0;  // lines and bodies that make no sense, and lines beyond the largest number
@@ -80,12 +83,19 @@ class FollowedProcess {
   void called_exec(uint64_t time);
   // Reads what there is. Cheap when little changed.
   void look();
+  // Whether a look may find something: false while the process has done next to nothing since the
+  // last one. `cost`: of a look, CPU nanoseconds. Takes a few microseconds.
+  [[nodiscard]] bool may_have_news(uint64_t cost);
   // Tells that nothing more will be read; closes the file.
   void finish();
 
   // The file, open for reading; empty before there is one.
   [[nodiscard]] UniqueFd open_file() const { return file_.reopen(); }
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
+  // When the process was started, or its present program, CLOCK_MONOTONIC.
+  [[nodiscard]] uint64_t started() const { return std::max(started_, exec_time_); }
+  // Written down up to now.
+  [[nodiscard]] uint64_t bodies() const { return summary_.bodies; }
   [[nodiscard]] FollowedSummary summary() const;
   // Mappings of files that would be there, had their code not been moved (symbolize/copied_text.h):
   // what was found since the last call.
@@ -103,6 +113,8 @@ class FollowedProcess {
                       uint64_t now);
   void write_gone(std::span<const KnownBodies::Gone> gone, uint64_t now);
   void looked(uint64_t begin);
+  // There is more of the map than the last look had time for.
+  [[nodiscard]] bool unread() const { return map_ != nullptr && map_->unread() != 0; }
   [[nodiscard]] std::string written_name(std::string_view name, Tier tier) const;
   // After an error of a look: did it call exec, exit, or was it a bad moment?
   void recover(const Error& error);
@@ -114,10 +126,14 @@ class FollowedProcess {
   DumpForm form_;
   State state_ = State::searching;
   BodyFile file_;
+  uint64_t started_ = 0;
   uint64_t first_time_ = 0;  // what the next first look finds counts from here on
   uint64_t exec_time_ = 0;   // of the last exec that was told of
   uint64_t last_time_ = 0;   // the latest of what was written down
   uint64_t last_look_ = 0;   // begin of the look before; 0: there was none
+  WorkSince work_;
+  uint64_t checked_ = 0;     // when it was seen last that it does nothing,
+  uint64_t worked_ = 0;      // and what it had done since the last look
   uint64_t seen_until_ = 0;  // begin of the last look at any program of the process
   Runtime runtime_ = Runtime::unknown;
 

@@ -17,6 +17,15 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kShortestInterval = 20 * kMillisecond;
 constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
+// While a process does nothing it is asked so often what it has done, and read now and then all the
+// same.
+constexpr BackOff::Limits kChecks{kShortestInterval, 125 * kMillisecond, 4};
+constexpr uint64_t kLongestQuiet = 10'000 * kMillisecond;
+// Of one CPU, while looks find little; and what each body adds that they find.
+constexpr double kCalmShare = 0.004;
+constexpr uint64_t kWorthOfABody = kMillisecond / 20;
+constexpr uint64_t kStarting = 10'000 * kMillisecond;
+constexpr uint64_t kVeryMany = 1U << 20U;
 // A process without a source: asked often at first (a JVM that is starting), then seldom.
 constexpr uint64_t kFirstPause = 10 * kMillisecond;
 constexpr uint64_t kLongestPause = 4000 * kMillisecond;
@@ -39,7 +48,8 @@ void Follower::called_exec(pid_t pid, uint64_t time) {
   const auto known = entries_.find(pid);
   if (known == entries_.end()) return;
   known->second.process->called_exec(time);
-  if (known->second.process->state() != FollowedProcess::State::ended) known->second.due = 0;
+  if (known->second.process->state() == FollowedProcess::State::ended) return;
+  known->second.due = known->second.looked = 0;
 }
 
 void Follower::add(pid_t pid, bool wanted, uint64_t since) {
@@ -73,7 +83,12 @@ void Follower::add(pid_t pid, bool wanted, uint64_t since) {
     ended_.push_back(std::move(summary));
     return;
   }
-  Entry entry(LookPacer({kShortestInterval, kLongestInterval, options_.cpu_share}));
+  Entry entry(LookPacer({.shortest_ns = kShortestInterval,
+                         .longest_ns = kLongestInterval,
+                         .share = options_.cpu_share,
+                         .calm_share = kCalmShare,
+                         .worth_ns = kWorthOfABody}),
+              BackOff(kChecks, monotonic_ns()));
   std::string path = FollowedProcess::path_in(options_.folder, *process);
   entry.process =
       std::make_unique<FollowedProcess>(std::move(*process), std::move(path), options_.source,
@@ -90,35 +105,51 @@ size_t Follower::following() const {
   }));
 }
 
+// What was used since the last time: by a look, and by waking up for it.
+uint64_t Follower::account() {
+  const uint64_t now = thread_cpu_ns();
+  const uint64_t used = accounted_ == 0 ? 0 : now - accounted_;
+  accounted_ = now;
+  report_.cpu_ns += used;
+  return used;
+}
+
 void Follower::look(Entry& entry) {
   using State = FollowedProcess::State;
   const bool first = entry.process->state() == State::searching;
+  const uint64_t bodies = entry.process->bodies();
   const uint64_t begin = thread_cpu_ns();
   {
     const WorkLimit limit{first ? kLongestFirstLook : kLongestLook, stop_};
     entry.process->look();
   }
   const uint64_t cost = thread_cpu_ns() - begin;
+  // What the first look costs tells nothing of the next ones.
   entry.cost = cost;
+  entry.usual_cost = first ? 0 : cost;
   if (auto copied = entry.process->take_copied_text(); !copied.empty()) {
     copied_.push_back({entry.process->pid(), std::move(copied)});
   }
   ++report_.looks;
-  report_.cpu_ns += cost;
-  const uint64_t now = monotonic_ns();
+  const uint64_t all = account();
+  const uint64_t now = entry.looked = monotonic_ns();
+  uint64_t found = entry.process->bodies() - bodies;
+  if (found != 0) entry.checks.happened(now);
   switch (entry.process->state()) {
     case State::following: {
       if (first) {
-        report_.first_cpu_ns += cost;
+        report_.first_cpu_ns += all;
         // What the first look found is not what the next ones will find.
         entry.due = now + kShortestInterval;
         break;
       }
-      entry.due = now + entry.pacer.pause_after(now, cost, following());
+      // A program that is starting compiles all the time, and may end soon.
+      if (now < entry.process->started() + kStarting) found = kVeryMany;
+      entry.due = now + entry.pacer.pause_after(now, all, following(), found);
       break;
     }
     case State::searching:
-      entry.due = now + std::max(entry.pause, entry.pacer.pause_after(now, cost, entries_.size()));
+      entry.due = now + std::max(entry.pause, entry.pacer.pause_after(now, all, entries_.size()));
       entry.pause = std::min(entry.pause * 2, kLongestPause);
       break;
     case State::self_dumped:
@@ -129,10 +160,17 @@ void Follower::look(Entry& entry) {
 }
 
 uint64_t Follower::step() {
+  if (accounted_ == 0) (void)account();
   uint64_t next = UINT64_MAX;
   for (auto it = entries_.begin(); it != entries_.end();) {
     Entry& entry = it->second;
-    if (entry.due <= monotonic_ns()) look(entry);
+    if (const uint64_t now = monotonic_ns(); entry.due <= now) {
+      if (now - entry.looked >= kLongestQuiet || entry.process->may_have_news(entry.usual_cost)) {
+        look(entry);
+      } else {
+        entry.due = now + entry.checks.pause(now);
+      }
+    }
     if (entry.process->state() == FollowedProcess::State::ended) {
       end(entry);
       it = entries_.erase(it);
@@ -145,7 +183,7 @@ uint64_t Follower::step() {
 }
 
 FollowReport Follower::finish() {
-  const uint64_t begin = thread_cpu_ns();
+  if (accounted_ == 0) (void)account();
   std::vector<Entry*> order;
   for (auto& [pid, entry] : entries_) order.push_back(&entry);
   // Who is slow to read comes last, and does not take the time of the others.
@@ -158,7 +196,7 @@ FollowReport Follower::finish() {
   }
   for (auto& [pid, entry] : entries_) end(entry);
   entries_.clear();
-  report_.cpu_ns += thread_cpu_ns() - begin;
+  (void)account();
   report_.processes = std::move(ended_);
   return std::move(report_);
 }

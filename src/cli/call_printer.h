@@ -44,6 +44,8 @@ class CallPrinter {
   [[nodiscard]] uint64_t shown_of(size_t method) const {
     return method < shown_of_.size() ? shown_of_[method] : 0;
   }
+  // Calls wait for their stacks.
+  [[nodiscard]] bool waits() const { return !calls_.empty(); }
   // Calls that came after the last one shown (--max-events).
   [[nodiscard]] uint64_t not_shown() const { return not_shown_; }
   // Calls whose stacks were not named, because that took too long.

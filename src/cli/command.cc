@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ namespace {
 
 std::atomic<int> asked = 0;
 std::atomic<uint64_t> asked_ns = 0;
+std::atomic<int> wake = -1;                                 // an eventfd, never closed
 static_assert(std::atomic<uint64_t>::is_always_lock_free);  // for a signal handler
 
 constexpr uint64_t one_request_ns = 500'000'000;
@@ -38,6 +40,8 @@ void on_interrupt(int /*signal*/) {
   if ((last == 0 || now - last > one_request_ns) && asked_ns.compare_exchange_strong(last, now)) {
     asked.fetch_add(1);
   }
+  const uint64_t one = 1;
+  if (wake >= 0) (void)!::write(wake, &one, sizeof(one));
   errno = code;
 }
 
@@ -169,6 +173,7 @@ int status_with_output(int status) {
 }
 
 void catch_interrupts() {
+  if (wake < 0) wake = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
@@ -178,6 +183,10 @@ void catch_interrupts() {
 
 int interrupts() {
   return asked.load();
+}
+
+int interrupt_fd() {
+  return wake.load();
 }
 
 }  // namespace jitscope

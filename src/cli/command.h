@@ -81,5 +81,8 @@ void catch_interrupts();
 // Signals within half a second are one request: `timeout` signals its child and then the group,
 // and a terminal that closes sends SIGHUP besides.
 [[nodiscard]] int interrupts();
+// Readable from the first of them on; for waits that one of them must end at once. -1: there is
+// none.
+[[nodiscard]] int interrupt_fd();
 
 }  // namespace jitscope

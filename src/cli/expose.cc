@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <thread>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/live_target.h"
 #include "cli/options.h"
@@ -16,10 +16,13 @@
 #include "render/json.h"
 #include "render/trace_text.h"
 #include "runtimes/common/code_source.h"
+#include "runtimes/detect.h"
 #include "runtimes/open_source.h"
 
 namespace jitscope {
 namespace {
+
+constexpr std::chrono::milliseconds kLongestPause{1000};
 
 struct ExposeCommand {
   std::string process;
@@ -95,8 +98,11 @@ class News {
 
 Status expose(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  JITSCOPE_ASSIGN(const auto source, or_gone(process, open_code_source(process, options.source)));
   ExposeOptions expose_options;
+  JITSCOPE_ASSIGN(expose_options.runtime, or_gone(process, detect_runtime(process)));
+  JITSCOPE_ASSIGN(
+      const auto source,
+      or_gone(process, open_code_source(process, *expose_options.runtime, options.source)));
   expose_options.patterns = options.patterns;
   expose_options.max_methods = options.max_methods;
   expose_options.aliases = options.aliases;
@@ -118,23 +124,22 @@ Status expose(const ExposeCommand& options) {
   bool alive = true;
   Status failure;
   while (interrupts() == 0 && alive) {
-    auto stepped = exposer->step();
+    auto stepped = exposer->step(kLongestPause);
     if (!stepped) {
       failure = fail(std::move(stepped.error()));
       break;
     }
     alive = *stepped;
     news.print();
-    if (alive) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   asked_until_end = interrupts();
   JITSCOPE_ASSIGN(const size_t restored, exposer->finish());
   if (!alive) {
     return fail(ErrorKind::target_gone, "the target exited or became another program");
   }
-  report_note(
-      fmt::format("all probe points removed: {} method entries restored, target stopped {} in all",
-                  restored, duration_text(exposer->stopped())));
+  report_note(fmt::format(
+      "all probe points removed: {} method entries restored, target stopped {} in all, {}",
+      restored, duration_text(exposer->stopped()), plural(exposer->looks(), "look")));
   return failure;
 }
 

@@ -21,7 +21,8 @@ Result<T> or_gone(const Process& process, Result<T> result) {
 // made it end; that number outlives the result.
 inline Waiting waiting_until_interrupted(const int& asked_until_end) {
   return {[] { return interrupts() != 0; },
-          [&asked_until_end] { return interrupts() > asked_until_end; }, report_wait};
+          [&asked_until_end] { return interrupts() > asked_until_end; }, report_wait,
+          interrupt_fd()};
 }
 
 }  // namespace jitscope

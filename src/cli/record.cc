@@ -82,8 +82,8 @@ void report_process(const FollowedSummary& process) {
                     process.skipped == 0 ? "" : fmt::format("; {} skipped", process.skipped)));
     if (process.unseen_ns >= kWorthTelling) {
       report_note(
-          fmt::format("    it ended up to {:.0f} ms after the last look: what it compiled "
-                      "since has no name",
+          fmt::format("    it ran for up to {:.0f} ms after the last look: what it compiled "
+                      "in that time has no name",
                       static_cast<double>(process.unseen_ns) / 1e6));
     }
   }

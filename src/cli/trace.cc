@@ -21,6 +21,7 @@
 #include "process/process.h"
 #include "render/trace_text.h"
 #include "runtimes/common/code_source.h"
+#include "runtimes/detect.h"
 #include "runtimes/open_source.h"
 
 namespace jitscope {
@@ -28,6 +29,10 @@ namespace {
 
 // Few methods are called less often, and nobody reads faster.
 constexpr uint64_t kLinesASecond = 1000;
+
+constexpr std::chrono::milliseconds kLongestPause{1000};
+// While stacks are being named.
+constexpr std::chrono::milliseconds kShortPause{10};
 
 struct TraceCommand {
   std::string process;
@@ -103,10 +108,20 @@ int verdict(const TraceCommand& options, const TraceReport& report,
   return status_with_output(status);
 }
 
+// At most until the deadline.
+std::chrono::milliseconds pause_before(uint64_t deadline) {
+  const uint64_t now = monotonic_ns();
+  const uint64_t left = (deadline - std::min(now, deadline)) / 1'000'000 + 1;
+  return std::chrono::milliseconds(std::min<uint64_t>(left, kLongestPause.count()));
+}
+
 Result<int> trace(const TraceCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  JITSCOPE_ASSIGN(const auto source, or_gone(process, open_code_source(process, options.source)));
   TraceOptions trace_options;
+  JITSCOPE_ASSIGN(trace_options.runtime, or_gone(process, detect_runtime(process)));
+  JITSCOPE_ASSIGN(
+      const auto source,
+      or_gone(process, open_code_source(process, *trace_options.runtime, options.source)));
   trace_options.patterns = options.patterns;
   trace_options.backend = find_backend(options.backend);
   trace_options.events = !options.count;
@@ -134,7 +149,7 @@ Result<int> trace(const TraceCommand& options) {
   bool more = true;
   bool read = true;
   while (!over() && !printer.full() && more && read) {
-    auto alive = tracer->step(std::chrono::milliseconds(10), on_call);
+    auto alive = tracer->step(printer.waits() ? kShortPause : pause_before(deadline), on_call);
     more = alive.value_or(false);
     if (!alive) failure = std::move(alive.error());
     read = printer.flush(over);

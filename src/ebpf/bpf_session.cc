@@ -120,6 +120,12 @@ class Session final : public BpfSession {
     return handed;
   }
 
+  int wait_for_call(bool sleeps) override {
+    if (!options_.events) return -1;
+    __atomic_store_n(&object_->bss->reader_sleeps, sleeps ? 1U : 0U, __ATOMIC_SEQ_CST);
+    return ring_buffer__epoll_fd(ring_);
+  }
+
  private:
   // 0, or -errno.
   int load() {

@@ -88,6 +88,8 @@ class BpfSession {
   // Hands waiting events to `on_call`, waiting at most `wait` for the first. How many were handed.
   virtual Result<size_t> poll(std::chrono::milliseconds wait,
                               const std::function<void(const CallEvent&)>& on_call) = 0;
+  // See HitSource::wait_for_hit.
+  virtual int wait_for_call(bool sleeps) = 0;
 };
 
 }  // namespace jitscope

@@ -54,6 +54,8 @@ class UsdtWatch final : public LoadWatch {
     return std::exchange(lost_seen_, lost) != lost;
   }
 
+  [[nodiscard]] int wake_fd() const override { return ring_buffer__epoll_fd(ring_); }
+
  private:
   static int take(void* context, void* data, size_t size) {
     auto* self = static_cast<UsdtWatch*>(context);

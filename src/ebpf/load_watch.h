@@ -31,6 +31,8 @@ class LoadWatch {
   // Hands waiting events over, without waiting; true when events were lost (look at everything
   // again).
   virtual bool poll(const std::function<void(const LoadEvent&)>& on_load) = 0;
+  // Readable as soon as an event waits that came when none did.
+  [[nodiscard]] virtual int wake_fd() const = 0;
 };
 
 }  // namespace jitscope

@@ -10,9 +10,17 @@ namespace jitscope {
 namespace {
 
 constexpr uint64_t millisecond = 1'000'000;
-// A new body must be found within a second: at once by load events, else by looking often enough.
-constexpr uint64_t period_with_events = 2000 * millisecond;
+// Looks that nothing asks for. Where new bodies are announced they find what could not be dealt
+// with before, and are seldom when there is nothing of that kind. Else they find new bodies, within
+// a second while the process works.
+constexpr BackOff::Limits looks_with_events{2000 * millisecond, 16'000 * millisecond, 1};
 constexpr uint64_t period_without_events = 400 * millisecond;
+// Not even when the process seems to do nothing.
+constexpr uint64_t longest_with_events = 30'000 * millisecond;
+constexpr uint64_t longest_without_events = 3000 * millisecond;
+// How often due() is asked where nothing wakes the caller: often after something happened.
+constexpr BackOff::Limits pauses{10 * millisecond, 250 * millisecond, 1};
+constexpr BackOff::Limits map_pauses{2 * millisecond, 250 * millisecond, 1};
 // Bursts of load events are answered by one look.
 constexpr uint64_t shortest_period = 5 * millisecond;
 // A load event may come this much after its body was published. A perf map is written before the
@@ -26,6 +34,13 @@ bool entered_by_calls(const CodeBody& body) {
   return !body.osr && body.tier != Tier::stub && body.tier != Tier::bytecode &&
          body.state != BodyState::not_entrant && body.state != BodyState::dead;
 }
+
+BodyTracker::BodyTracker(const Process& process, CodeSource& source, MethodSet methods)
+    : process_(process),
+      source_(source),
+      methods_(std::move(methods)),
+      events_(pauses, monotonic_ns()),
+      findings_(looks_with_events, monotonic_ns()) {}
 
 Status BodyTracker::start(std::vector<std::string>& notes) {
   // Listen first, look second: a body that is published in between is found by one of the two.
@@ -52,6 +67,8 @@ Status BodyTracker::start(std::vector<std::string>& notes) {
   const uint64_t began = monotonic_ns();
   JITSCOPE_ASSIGN(snapshot_, source_.read());
   last_look_ns_ = began;
+  work_.looked(cpu_time_of(process_.pid()));
+  look_cost_ns_ = monotonic_ns() - began;
   fresh_ = true;
   std::vector<std::shared_ptr<const MethodName>> loaded;
   if (source_.knows_loaded_methods()) {
@@ -69,17 +86,36 @@ Status BodyTracker::start(std::vector<std::string>& notes) {
   return {};
 }
 
-std::chrono::milliseconds BodyTracker::longest_pause() const {
-  return std::chrono::milliseconds(map_watch_ ? 2 : 10);
+std::chrono::milliseconds BodyTracker::shortest_pause() const {
+  return std::chrono::milliseconds((map_watch_ ? map_pauses : pauses).shortest_ns / millisecond);
+}
+
+std::chrono::milliseconds BodyTracker::pause() const {
+  if (soon_) return shortest_pause();
+  const uint64_t pause = events_.pause(monotonic_ns(), map_watch_ ? map_pauses : pauses);
+  return std::chrono::milliseconds(pause / millisecond);
+}
+
+std::vector<int> BodyTracker::wake_fds() const {
+  std::vector<int> fds;
+  if (watch_) fds.push_back(watch_->wake_fd());
+  if (map_watch_) fds.push_back(map_watch_->wake_fd());
+  return fds;
 }
 
 bool BodyTracker::due() {
   bool wanted = soon_;
   const uint64_t now = monotonic_ns();
-  if (map_watch_ && map_watch_->changed()) wanted = true;
+  if (map_watch_ && map_watch_->changed()) {
+    wanted = true;
+    events_.happened(now);
+  }
   if (watch_) {
     wanted |= watch_->poll([&](const LoadEvent& event) {
-      if (!wanted && methods_.may_match(event.class_name, event.method)) wanted = true;
+      events_.happened(now);
+      if (wanted || !methods_.may_match(event.class_name, event.method)) return;
+      wanted = true;
+      quiet_until_ns_ = std::max(quiet_until_ns_, event.time_ns - latest_event);
     });
   }
   soon_ = wanted;
@@ -90,7 +126,10 @@ bool BodyTracker::due() {
   if (wanted) {
     return since >= std::clamp(look_cost_ns_, shortest_period, period_without_events);
   }
-  return since >= (watch_ ? period_with_events : period_without_events);
+  const bool announced = watch_ || (map_watch_ && map_watch_->complete());
+  if (since < (announced ? findings_.pause(now) : period_without_events)) return false;
+  if (since >= (announced ? longest_with_events : longest_without_events)) return true;
+  return work_.worth(cpu_time_of(process_.pid()), look_cost_ns_);
 }
 
 Result<BodyTracker::Change> BodyTracker::look() {
@@ -98,8 +137,16 @@ Result<BodyTracker::Change> BodyTracker::look() {
   if (!fresh_) {
     // Before, for when it fails: a source that cannot be read is not asked without a pause.
     began = last_look_ns_ = monotonic_ns();
-    JITSCOPE_ASSIGN(snapshot_, source_.read());
+    const auto worked = cpu_time_of(process_.pid());
+    ++looks_;
+    auto snapshot = source_.read();
+    if (!snapshot) {
+      findings_.happened(began);
+      return fail(std::move(snapshot.error()));
+    }
+    snapshot_ = std::move(*snapshot);
     look_cost_ns_ = monotonic_ns() - began;
+    work_.looked(worked);
   }
   // What came without being announced may have come at any time since the last look.
   const uint64_t not_before =
@@ -125,6 +172,7 @@ Result<BodyTracker::Change> BodyTracker::look() {
     if (!alive.contains(key)) change.gone.push_back(key);
   }
   known_ = std::move(alive);
+  if (!change.appeared.empty() || !change.gone.empty()) findings_.happened(began);
   std::erase_if(retries_, [&](const auto& entry) { return !known_.contains(entry.first); });
   return change;
 }

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/back_off.h"
 #include "base/result.h"
 #include "ebpf/load_watch.h"
 #include "probe/methods.h"
+#include "process/work_since.h"
 #include "runtimes/common/code_source.h"
 #include "runtimes/common/map_watch.h"
 
@@ -23,8 +25,7 @@ namespace jitscope {
 
 class BodyTracker {
  public:
-  BodyTracker(const Process& process, CodeSource& source, MethodSet methods)
-      : process_(process), source_(source), methods_(std::move(methods)) {}
+  BodyTracker(const Process& process, CodeSource& source, MethodSet methods);
 
   // First look: selects the methods (loaded ones too), and starts to listen for load events where
   // the runtime has them. `notes` gets what the user should know.
@@ -60,8 +61,13 @@ class BodyTracker {
   [[nodiscard]] MethodSet& methods() { return methods_; }
   [[nodiscard]] const MethodSet& methods() const { return methods_; }
   [[nodiscard]] bool follows_loads() const { return watch_ != nullptr; }
-  // due() should be asked as often as this.
-  [[nodiscard]] std::chrono::milliseconds longest_pause() const;
+  // due() should be asked again after this, and as soon as one of the descriptors is readable; but
+  // never more often than after the shortest pause, whatever happens.
+  [[nodiscard]] std::chrono::milliseconds pause() const;
+  [[nodiscard]] std::chrono::milliseconds shortest_pause() const;
+  [[nodiscard]] std::vector<int> wake_fds() const;
+  // Looks made, but for the first.
+  [[nodiscard]] uint64_t looks() const { return looks_; }
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;
@@ -76,6 +82,10 @@ class BodyTracker {
   // Until when nothing new was announced, and when the last look that succeeded began.
   uint64_t quiet_until_ns_ = 0;
   uint64_t complete_look_ns_ = 0;
+  BackOff events_;    // anything that was announced
+  BackOff findings_;  // what looks found
+  WorkSince work_;
+  uint64_t looks_ = 0;
   std::map<Key, size_t> known_;  // bodies reported and still alive -> method
   std::map<Key, unsigned> retries_;
   std::vector<uint64_t> alive_;

@@ -39,6 +39,11 @@ class BreakpointPlacer final : public SitePlacer {
     used_.erase(id);
   }
   [[nodiscard]] bool scarce() const override { return true; }
+  // A breakpoint stays at its address when the process becomes another program: that has to be
+  // noticed.
+  [[nodiscard]] std::chrono::milliseconds longest_pause() const override {
+    return used_.empty() ? SitePlacer::longest_pause() : std::chrono::milliseconds(100);
+  }
 
  private:
   Status place_one(const SiteRequest& request, const std::vector<Mapping>& maps,

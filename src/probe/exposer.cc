@@ -7,6 +7,7 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "base/clock.h"
 #include "perf_event/tracefs.h"
 #include "probe/body_tracker.h"
 #include "probe/foreign_jump.h"
@@ -15,6 +16,7 @@
 #include "probe/trampolines.h"
 #include "probe/undo.h"
 #include "process/word_size.h"
+#include "runtimes/detect.h"
 #include "runtimes/machine.h"
 
 namespace jitscope {
@@ -25,6 +27,11 @@ namespace {
 constexpr std::chrono::milliseconds patience_at_start{3000};
 constexpr std::chrono::milliseconds patience_between{500};
 constexpr std::chrono::milliseconds patience_at_end{10'000};
+
+// What comes right after other news is dealt with together: nobody counts here to the millisecond.
+constexpr std::chrono::milliseconds shortest_pause{20};
+// How often it is made sure that the process is still the same program.
+constexpr uint64_t identity_period_ns = 1'000'000'000;
 
 // A tracefs event name: letters, digits and '_', not longer than 63 characters.
 std::string event_name(std::string_view symbol) {
@@ -59,7 +66,8 @@ class LiveExposer final : public Exposer {
   [[nodiscard]] uint64_t base() const override { return trampolines_.base(); }
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   [[nodiscard]] std::chrono::nanoseconds stopped() const override { return trampolines_.stopped(); }
-  Result<bool> step() override;
+  Result<bool> step(std::chrono::milliseconds wait) override;
+  [[nodiscard]] uint64_t looks() const override { return tracker_.looks(); }
   Result<size_t> finish() override;
   void keep() override { done_ = true; }
 
@@ -76,6 +84,7 @@ class LiveExposer final : public Exposer {
   [[nodiscard]] std::vector<SymbolName> new_symbols() const;
   Status add_points();
   void note(std::string text);
+  void wait_for_news(std::chrono::milliseconds wait);
 
   const Process& process_;
   CodeSource& source_;
@@ -87,13 +96,22 @@ class LiveExposer final : public Exposer {
   std::vector<Site> sites_;
   std::vector<std::string> notes_;
   uint32_t next_id_ = 0;
+  bool woken_ = false;
+  bool gone_ = false;
+  uint64_t last_identity_check_ns_ = 0;
   bool done_ = false;
 };
 
 Status LiveExposer::begin() {
   trampolines_.set_patience(options_.waiting.while_placing(patience_at_start));
   JITSCOPE_TRY(check_64_bit(process_));
-  JITSCOPE_TRY(check_machine(process_));
+  RuntimeInfo runtime;
+  if (options_.runtime) {
+    runtime = *options_.runtime;
+  } else {
+    JITSCOPE_ASSIGN(runtime, detect_runtime(process_));
+  }
+  JITSCOPE_TRY(check_machine(process_, runtime));
   if (!source_.code_is_fixed()) {
     return fail(ErrorKind::not_possible,
                 fmt::format("methods can be exposed only where code does not move: {}",
@@ -109,7 +127,7 @@ Status LiveExposer::begin() {
       if (body.tier != Tier::stub) anchor = body.address;
     }
   }
-  if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_));
+  if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_, runtime));
   if (anchor == 0) {
     return fail(ErrorKind::not_possible, "the process has no compiled method yet", {},
                 "try again when it has run for a while");
@@ -246,9 +264,29 @@ std::vector<ExposedMethod> LiveExposer::exposed() const {
   return result;
 }
 
-Result<bool> LiveExposer::step() {
-  pollfd handle = {process_.pidfd(), POLLIN, 0};
-  if (process_.pidfd() >= 0 && ::poll(&handle, 1, 0) > 0) return false;
+// Sleeps until the kernel tells of something; not woken twice in a row without a pause, so that
+// nobody keeps it busy by waking it.
+void LiveExposer::wait_for_news(std::chrono::milliseconds wait) {
+  const std::chrono::milliseconds shortest = std::max(tracker_.shortest_pause(), shortest_pause);
+  wait = std::min(wait, tracker_.pause());
+  std::vector<pollfd> handles{{process_.pidfd(), POLLIN, 0}, {options_.waiting.wake_fd, POLLIN, 0}};
+  if (wait > shortest && !woken_) {
+    for (const int each : tracker_.wake_fds()) handles.push_back({each, POLLIN, 0});
+  } else {
+    wait = std::min(wait, shortest);
+  }
+  const int ready = ::poll(handles.data(), handles.size(), static_cast<int>(wait.count()));
+  woken_ = ready > 0;
+  if (process_.pidfd() >= 0 && ready > 0 && handles.front().revents != 0) gone_ = true;
+}
+
+Result<bool> LiveExposer::step(std::chrono::milliseconds wait) {
+  wait_for_news(wait);
+  if (gone_) return false;
+  if (const uint64_t now = monotonic_ns(); now - last_identity_check_ns_ >= identity_period_ns) {
+    last_identity_check_ns_ = now;
+    if (!process_.check_same()) return false;
+  }
   if (!tracker_.due()) return true;
   trampolines_.set_patience(options_.waiting.while_placing(patience_between));
   if (!process_.check_same()) return false;

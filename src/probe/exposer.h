@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "probe/patience.h"
 #include "process/process.h"
 #include "runtimes/common/code_source.h"
+#include "runtimes/common/runtime_row.h"
 
 namespace jitscope {
 
@@ -26,6 +28,7 @@ struct ExposeOptions {
   // A second symbol a method, with the signature. A tool that is given a wildcard counts a call
   // once for each symbol that matches, so they are there only for those who ask.
   bool aliases = false;
+  std::optional<RuntimeInfo> runtime;  // of the process, where it is known already
 };
 
 struct ExposedMethod {
@@ -59,8 +62,11 @@ class Exposer {
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
   [[nodiscard]] virtual std::chrono::nanoseconds stopped() const = 0;
 
-  // Looks for new bodies and methods when it is time. False when the target is gone.
-  virtual Result<bool> step() = 0;
+  // Looks for new bodies and methods when it is time; waits at most `wait` for that. False when the
+  // target is gone.
+  virtual Result<bool> step(std::chrono::milliseconds wait) = 0;
+  // Looks at the process's code up to now.
+  [[nodiscard]] virtual uint64_t looks() const = 0;
   // Puts the entries back and takes the file away; how many entries. After an error the jumps are
   // still there, and the hint says how to take them back.
   virtual Result<size_t> finish() = 0;

@@ -27,6 +27,10 @@ class HitSource {
   // Hands waiting hits to `on_hit`, waiting at most `wait` for the first. How many were handed.
   virtual Result<size_t> poll(std::chrono::milliseconds wait,
                               const std::function<void(const Hit&)>& on_hit) = 0;
+  // From now on its reader sleeps until a descriptor is readable, or sleeps no longer. The one that
+  // becomes readable at the next hit; -1: hits are not delivered. Hits that came just before may
+  // still wait, and the very first one may be missed: for bounded sleeps.
+  virtual int wait_for_hit(bool /*sleeps*/) { return -1; }
   // Exact, also of what was not delivered yet, and still there when the site is not.
   [[nodiscard]] virtual HitCounts counts(uint32_t site) const = 0;
 };

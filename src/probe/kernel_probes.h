@@ -22,6 +22,7 @@ class KernelProbes final : public HitSource {
 
   Result<size_t> poll(std::chrono::milliseconds wait,
                       const std::function<void(const Hit&)>& on_hit) override;
+  int wait_for_hit(bool sleeps) override { return session_->wait_for_call(sleeps); }
   [[nodiscard]] HitCounts counts(uint32_t site) const override;
 
   [[nodiscard]] BpfSession& session() { return *session_; }

@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include "runtimes/all_runtimes.h"
-#include "runtimes/detect.h"
 
 namespace jitscope {
 
-Status check_compiles(const Process& process) {
-  const auto maps = process.maps();
-  if (!maps) return {};
-  const RuntimeInfo info = detect_runtime(process, *maps);
-  const RuntimeRow& row = row_of(info.runtime);
+Status check_compiles(const Process& process, const RuntimeInfo& runtime) {
+  const RuntimeRow& row = row_of(runtime.runtime);
   if (row.why_compiles_nothing == nullptr) return {};
-  const std::string why = row.why_compiles_nothing(process, info);
+  const std::string why = row.why_compiles_nothing(process, runtime);
   if (why.empty()) return {};
   return fail(ErrorKind::not_possible, fmt::format("this JVM never compiles a method: {}", why),
               fmt::format("pid {}", process.pid()),

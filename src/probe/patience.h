@@ -29,6 +29,8 @@ struct Waiting {
   std::function<bool()> stop_asked;               // ends waits while sites are placed
   std::function<bool()> leave_asked;              // also those while they are taken away
   std::function<void(const Error& why)> on_wait;  // another tracer is waited for
+  // Readable as soon as something is asked; -1: none, and long waits are not broken off.
+  int wake_fd = -1;
 
   [[nodiscard]] Patience while_placing(std::chrono::milliseconds for_tracer) const {
     return {for_tracer, stop_asked, on_wait};

@@ -1,5 +1,7 @@
 #include "probe/placers.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -30,6 +32,21 @@ Result<size_t> Placers::poll(std::chrono::milliseconds wait,
                     source->poll(std::exchange(wait, std::chrono::milliseconds(0)), on_hit));
     handed += got;
   }
+  return handed;
+}
+
+Result<size_t> Placers::sleep(std::chrono::milliseconds wait, std::span<const int> others,
+                              const std::function<void(const Hit&)>& on_hit) {
+  std::vector<pollfd> handles;
+  for (HitSource* source : sources_) handles.push_back({source->wait_for_hit(true), POLLIN, 0});
+  for (const int each : others) handles.push_back({each, POLLIN, 0});
+  // What came before the sources knew that this thread sleeps.
+  auto handed = poll(std::chrono::milliseconds(0), on_hit);
+  if (handed && *handed == 0) {
+    (void)::poll(handles.data(), handles.size(), static_cast<int>(wait.count()));
+    handed = poll(std::chrono::milliseconds(0), on_hit);
+  }
+  for (HitSource* source : sources_) (void)source->wait_for_hit(false);
   return handed;
 }
 

@@ -32,6 +32,9 @@ class Placers {
   // Hands waiting hits over, of all sources.
   Result<size_t> poll(std::chrono::milliseconds wait,
                       const std::function<void(const Hit&)>& on_hit);
+  // Sleeps until a hit waits, one of `others` is readable, or `wait` is over; then as poll().
+  Result<size_t> sleep(std::chrono::milliseconds wait, std::span<const int> others,
+                       const std::function<void(const Hit&)>& on_hit);
   std::vector<LostSite> look();
   [[nodiscard]] std::chrono::milliseconds longest_pause() const;
 

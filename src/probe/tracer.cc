@@ -21,6 +21,7 @@
 #include "probe/trace_sites.h"
 #include "probe/undo.h"
 #include "process/word_size.h"
+#include "runtimes/detect.h"
 #include "runtimes/machine.h"
 
 namespace jitscope {
@@ -31,6 +32,17 @@ namespace {
 constexpr std::chrono::milliseconds patience_at_start{3000};
 constexpr std::chrono::milliseconds patience_between{100};
 constexpr std::chrono::milliseconds patience_at_end{10'000};
+
+// How often calls are asked for, without having been told of one.
+constexpr BackOff::Limits call_pauses{10'000'000, 250'000'000, 2};
+// How often it is made sure that the process is still the same program; where there are
+// breakpoints, by what takes a few microseconds, as often as they want it.
+constexpr std::chrono::milliseconds identity_period{1000};
+constexpr std::chrono::milliseconds shortest_identity_period{100};
+
+constexpr uint64_t nanoseconds(std::chrono::milliseconds time) {
+  return static_cast<uint64_t>(time.count()) * 1'000'000U;
+}
 
 class LiveTracer final : public Tracer {
  public:
@@ -43,7 +55,8 @@ class LiveTracer final : public Tracer {
         placers_({process,
                   tracker_.snapshot(),
                   {options.events, options.stacks, options.events_a_second, options.every}}),
-        sites_(process, source, options_.backends, tracker_, placers_) {}
+        sites_(process, source, options_.backends, tracker_, placers_),
+        calls_(call_pauses, monotonic_ns()) {}
 
   ~LiveTracer() override {
     if (!finished_) (void)finish({});
@@ -66,6 +79,10 @@ class LiveTracer final : public Tracer {
   [[nodiscard]] bool target_gone();
   Result<size_t> poll_hits(std::chrono::milliseconds wait,
                            const std::function<void(const TracedCall&)>& on_call);
+  Result<size_t> wait_for_hits(std::chrono::milliseconds wait,
+                               const std::function<void(const TracedCall&)>& on_call);
+  [[nodiscard]] std::function<void(const Hit&)> hit_handler(
+      const std::function<void(const TracedCall&)>& on_call) const;
   void withdraw(TraceReport& report);
   void end_hits(const std::function<void(const TracedCall&)>& on_call);
   [[nodiscard]] std::vector<Pattern> unmatched_patterns() const;
@@ -78,6 +95,10 @@ class LiveTracer final : public Tracer {
   Placers placers_;
   TraceSites sites_;
   TraceStart start_;
+  RuntimeInfo runtime_;
+  BackOff calls_;  // that came
+  bool woken_ = false;
+  uint64_t last_quick_check_ns_ = 0;
   uint64_t last_identity_check_ns_ = 0;
   bool asked_again_ = false;
   bool gone_ = false;
@@ -87,14 +108,19 @@ class LiveTracer final : public Tracer {
 Status LiveTracer::begin() {
   placers_.set_patience(options_.waiting.while_placing(patience_at_start));
   JITSCOPE_TRY(check_64_bit(process_));
-  JITSCOPE_TRY(check_machine(process_));
+  if (options_.runtime) {
+    runtime_ = *options_.runtime;
+  } else {
+    JITSCOPE_ASSIGN(runtime_, detect_runtime(process_));
+  }
+  JITSCOPE_TRY(check_machine(process_, runtime_));
   JITSCOPE_ASSIGN(BackendChoice choice,
                   choose_backend(options_.backend, options_.backends, process_, source_));
   const Backend& backend = *choice.backend;
   sites_.begin(std::move(choice));
   JITSCOPE_TRY(tracker_.start(start_.notes));
   JITSCOPE_ASSIGN(BodyTracker::Change change, tracker_.look());
-  if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_));
+  if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_, runtime_));
   JITSCOPE_TRY(check_number(backend, change.appeared.size(), source_));
   JITSCOPE_TRY(placers_.of(backend));
   JITSCOPE_TRY(take(std::move(change)));
@@ -142,40 +168,71 @@ bool LiveTracer::target_gone() {
   if (gone_) return true;
   pollfd handle = {process_.pidfd(), POLLIN, 0};
   if (process_.pidfd() >= 0 && ::poll(&handle, 1, 0) > 0) gone_ = true;
+  const auto period =
+      std::clamp(placers_.longest_pause(), shortest_identity_period, identity_period);
   const uint64_t now = monotonic_ns();
-  if (!gone_ && now - last_identity_check_ns_ > 100'000'000U) {
+  if (gone_ || now - last_quick_check_ns_ < nanoseconds(period)) return gone_;
+  last_quick_check_ns_ = now;
+  if (now - last_identity_check_ns_ >= nanoseconds(identity_period)) {
     last_identity_check_ns_ = now;
     gone_ = !process_.check_same().has_value();
+  } else {
+    gone_ = !process_.same_address_space();
   }
   return gone_;
 }
 
 Result<size_t> LiveTracer::poll_hits(std::chrono::milliseconds wait,
                                      const std::function<void(const TracedCall&)>& on_call) {
-  return placers_.poll(wait, [&](const Hit& hit) {
+  return placers_.poll(wait, hit_handler(on_call));
+}
+
+std::function<void(const Hit&)> LiveTracer::hit_handler(
+    const std::function<void(const TracedCall&)>& on_call) const {
+  return [&](const Hit& hit) {
     if (!on_call || hit.site >= sites_.all().size()) return;
     const TraceSite& site = sites_.all()[hit.site];
     on_call({site.method, &site.body, hit});
-  });
+  };
+}
+
+// Mostly nothing happens: then this thread sleeps until the kernel tells of something. It is not
+// woken twice in a row without a pause, so that nobody keeps it busy by waking it.
+Result<size_t> LiveTracer::wait_for_hits(std::chrono::milliseconds wait,
+                                         const std::function<void(const TracedCall&)>& on_call) {
+  using std::chrono::milliseconds;
+  const milliseconds shortest = tracker_.shortest_pause();
+  wait = std::min({wait, tracker_.pause(), placers_.longest_pause(),
+                   milliseconds(calls_.pause(monotonic_ns()) / 1'000'000)});
+  const bool sleeps = wait > shortest && !woken_;
+  woken_ = false;
+  if (!sleeps) return poll_hits(std::min(wait, shortest), on_call);
+  std::vector<int> others = tracker_.wake_fds();
+  others.push_back(process_.pidfd());
+  others.push_back(options_.waiting.wake_fd);
+  const uint64_t began = monotonic_ns();
+  auto handed = placers_.sleep(wait, others, hit_handler(on_call));
+  woken_ = monotonic_ns() - began < nanoseconds(wait);
+  return handed;
 }
 
 Result<bool> LiveTracer::step(std::chrono::milliseconds wait,
                               const std::function<void(const TracedCall&)>& on_call) {
-  wait = std::min({wait, tracker_.longest_pause(), placers_.longest_pause()});
-  JITSCOPE_TRY(poll_hits(wait, on_call));
+  JITSCOPE_ASSIGN(const size_t handed, wait_for_hits(wait, on_call));
+  if (handed != 0) calls_.happened(monotonic_ns());
   if (target_gone()) return false;
   sites_.look_for_lost();
   if (!tracker_.due()) return true;
   // Once more: a JVM that was just starting did not have its options yet.
   if (sites_.all().empty() && !std::exchange(asked_again_, true))
-    JITSCOPE_TRY(check_compiles(process_));
+    JITSCOPE_TRY(check_compiles(process_, runtime_));
   placers_.set_patience(options_.waiting.while_placing(patience_between));
   auto change = tracker_.look();
   Status status = change ? take(std::move(*change)) : Status(fail(std::move(change.error())));
   if (!status) {
     // An error while the target dies is not news; any other leaves the sites that are there at
     // work.
-    last_identity_check_ns_ = 0;
+    last_quick_check_ns_ = last_identity_check_ns_ = 0;
     if (status.error().kind == ErrorKind::target_gone || target_gone()) {
       gone_ = true;
       return false;
@@ -249,8 +306,9 @@ void LiveTracer::end_hits(const std::function<void(const TracedCall&)>& on_call)
 TraceReport LiveTracer::finish(const std::function<void(const TracedCall&)>& on_call) {
   finished_ = true;
   TraceReport report;
-  last_identity_check_ns_ = 0;
+  last_quick_check_ns_ = last_identity_check_ns_ = 0;
   report.target_gone = target_gone();
+  report.looks = tracker_.looks();
   if (!report.target_gone) {
     // Who is alive at the end; nothing is placed any more. What is slow to read does not keep the
     // probes in place.

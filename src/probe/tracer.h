@@ -29,6 +29,7 @@
 #include "probe/site.h"
 #include "process/process.h"
 #include "runtimes/common/code_source.h"
+#include "runtimes/common/runtime_row.h"
 
 namespace jitscope {
 
@@ -42,6 +43,7 @@ struct TraceOptions {
   uint64_t every = 0;            // hand over one of so many calls of each body; 0: all
   size_t max_methods = 100;
   Waiting waiting;
+  std::optional<RuntimeInfo> runtime;  // of the process, where it is known already
 };
 
 // A site as the summary shows it.
@@ -86,6 +88,7 @@ struct TraceReport {
   bool target_gone = false;
   bool counted_only = false;  // nothing was to be shown
   std::vector<std::string> notes;
+  uint64_t looks = 0;  // at the process's code, while the trace ran
 };
 
 struct TracedCall {
@@ -118,7 +121,8 @@ class Tracer {
   // Of all sites, up to now.
   [[nodiscard]] virtual uint64_t calls() const = 0;
 
-  // Waits at most `wait` for events. False when the target is gone.
+  // Waits for events, at most for `wait`; for less while something happens. False when the target
+  // is gone.
   virtual Result<bool> step(std::chrono::milliseconds wait,
                             const std::function<void(const TracedCall&)>& on_call) = 0;
   // Takes all sites away, hands the remaining events over, and sums up. Once. What was counted is

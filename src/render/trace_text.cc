@@ -329,6 +329,7 @@ std::string summary_json(const TraceReport& report) {
         .number("lost", method.lost)
         .number("since_ns", method.since_ns)
         .raw("stopped_us", fmt::format("{:.1f}", microseconds(report.stopped)))
+        .number("looks", report.looks)
         .raw("sites", json_array(placed,
                                  [](const SiteReport* site) {
                                    JsonObject each("");

@@ -178,6 +178,11 @@ RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& m
   return info;
 }
 
+Result<RuntimeInfo> detect_runtime(const Process& process) {
+  JITSCOPE_ASSIGN(const std::vector<Mapping> maps, process.maps());
+  return detect_runtime(process, maps);
+}
+
 Result<ProcessFindings> examine(const Process& process) {
   const WorkLimit limit{std::chrono::seconds(5)};
   JITSCOPE_ASSIGN(const std::vector<Mapping> maps, process.maps());

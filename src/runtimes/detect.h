@@ -50,6 +50,8 @@ struct ProcessFindings {
 [[nodiscard]] std::vector<JitMapping> find_jit_mappings(const Process& process,
                                                         const std::vector<Mapping>& maps);
 [[nodiscard]] RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& maps);
+// With its mappings as they are now.
+Result<RuntimeInfo> detect_runtime(const Process& process);
 // By the name of a mapped executable or library alone ("/usr/lib/.../libjvm.so"); unknown for the
 // rest.
 [[nodiscard]] Runtime runtime_of_file(std::string_view path);

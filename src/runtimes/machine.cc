@@ -59,9 +59,8 @@ std::string foreign_machine(const Process& process, const RuntimeInfo& runtime) 
   return foreign_machine(header);
 }
 
-Status check_machine(const Process& process) {
-  JITSCOPE_ASSIGN(const auto maps, process.maps());
-  const std::string machine = foreign_machine(process, detect_runtime(process, maps));
+Status check_machine(const Process& process, const RuntimeInfo& runtime) {
+  const std::string machine = foreign_machine(process, runtime);
   if (machine.empty()) return {};
   return fail(
       ErrorKind::not_possible,

@@ -18,6 +18,6 @@ namespace jitscope {
 [[nodiscard]] std::string foreign_machine(const Process& process, const RuntimeInfo& runtime);
 
 // Error not_possible for a runtime of another CPU: probes on its code would never fire.
-Status check_machine(const Process& process);
+Status check_machine(const Process& process, const RuntimeInfo& runtime);
 
 }  // namespace jitscope

@@ -51,8 +51,13 @@ bool ends_the_search(const Error& error) {
 }  // namespace
 
 SourceResult open_code_source(const Process& process, const SourceOptions& options) {
+  JITSCOPE_ASSIGN(const RuntimeInfo info, detect_runtime(process));
+  return open_code_source(process, info, options);
+}
+
+SourceResult open_code_source(const Process& process, const RuntimeInfo& info,
+                              const SourceOptions& options) {
   JITSCOPE_ASSIGN(const std::vector<Mapping> maps, process.maps());
-  const RuntimeInfo info = detect_runtime(process, maps);
   // A map that the user names is what the user wants.
   if (!options.map_path.empty()) return open_perf_map_source(process, info.runtime, options);
   if (find_jit_mappings(process, maps).empty()) {

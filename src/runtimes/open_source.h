@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "process/process.h"
 #include "runtimes/common/code_source.h"
+#include "runtimes/common/runtime_row.h"
 
 namespace jitscope {
 
@@ -15,5 +16,9 @@ namespace jitscope {
 // tried) when it has but nothing names it.
 Result<std::unique_ptr<CodeSource>> open_code_source(const Process& process,
                                                      const SourceOptions& options = {});
+// The same, where it is known already what runs there.
+Result<std::unique_ptr<CodeSource>> open_code_source(const Process& process,
+                                                     const RuntimeInfo& runtime,
+                                                     const SourceOptions& options);
 
 }  // namespace jitscope

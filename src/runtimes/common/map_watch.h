@@ -24,6 +24,8 @@ class MapWatch {
   bool changed();
   // The file is there and watched: what changed() does not tell has not happened.
   [[nodiscard]] bool complete() const { return file_watch_ >= 0; }
+  // Readable when changed() has something to look at.
+  [[nodiscard]] int wake_fd() const { return events_.get(); }
 
  private:
   MapWatch() = default;

@@ -72,6 +72,40 @@ TEST(LookPacer, SharersSplitShareAndCredit) {
   EXPECT_EQ(pacer.pause_after(now, 5 * kMs, 4), 400 * kMs);
 }
 
+constexpr LookPacer::Limits kCalm{.shortest_ns = 20 * kMs,
+                                  .longest_ns = 2000 * kMs,
+                                  .share = 0.05,
+                                  .calm_share = 0.005,
+                                  .worth_ns = kMs / 10,
+                                  .credit_ns = 100 * kMs};
+
+// What looks cost in 100 s of which each finds so many bodies.
+uint64_t spend_finding(uint64_t found) {
+  LookPacer pacer(kCalm);
+  uint64_t now = kMs;
+  uint64_t spent = 0;
+  (void)pacer.pause_after(now, kCalm.credit_ns);  // the credit of the beginning is used up
+  while (now < 100'000 * kMs) {
+    now += 2 * kMs;
+    spent += 2 * kMs;
+    now += pacer.pause_after(now, 2 * kMs, 1, found);
+  }
+  return spent;
+}
+
+TEST(LookPacer, WhatFindsNothingGetsTheSmallShare) {
+  EXPECT_LE(spend_finding(0), 500 * kMs + 4 * kMs);
+  EXPECT_GE(spend_finding(0), 500 * kMs - 4 * kMs);
+}
+
+TEST(LookPacer, WhatFindsMuchGetsTheWholeShareAndNoMore) {
+  EXPECT_LE(spend_finding(1'000'000), 5000 * kMs + 4 * kMs);
+  EXPECT_GE(spend_finding(1'000'000), 4500 * kMs);
+  // A look that finds ten bodies has paid half of itself.
+  EXPECT_GE(spend_finding(10), 900 * kMs);
+  EXPECT_LE(spend_finding(10), 1100 * kMs);
+}
+
 TEST(LookPacer, NeverBlindForLongerThanTheLongestPause) {
   LookPacer pacer(kLimits);
   EXPECT_EQ(pacer.pause_after(kMs, UINT64_MAX), 2000 * kMs);

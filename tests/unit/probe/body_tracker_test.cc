@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -132,6 +133,35 @@ TEST_F(BodyTrackerTest, AWriteToTheMapAsksForALook) {
   ASSERT_EQ(change->appeared.size(), 1U);
   EXPECT_GT(change->appeared[0].not_before_ns, 0U);
   EXPECT_LE(change->appeared[0].not_before_ns, quiet);
+}
+
+TEST_F(BodyTrackerTest, AWriteToTheMapWakesWhoWaits) {
+  const test::ScratchFile map;
+  source_.map = map.path();
+  start();
+  look();
+  EXPECT_FALSE(tracker_->due());
+  const std::vector<int> fds = tracker_->wake_fds();
+  ASSERT_EQ(fds.size(), 1U);
+  pollfd handle = {fds[0], POLLIN, 0};
+  EXPECT_EQ(::poll(&handle, 1, 0), 0);
+  map.append("1000 10 f\n");
+  EXPECT_EQ(::poll(&handle, 1, 10'000), 1);
+  EXPECT_TRUE(eventually([&] { return tracker_->due(); }));
+  // It was told of: nothing more waits, and for a moment it is asked often.
+  EXPECT_EQ(::poll(&handle, 1, 0), 0);
+  look();
+  EXPECT_LT(tracker_->pause().count(), 250);
+  EXPECT_EQ(tracker_->looks(), 1U);
+}
+
+TEST_F(BodyTrackerTest, WithoutNewsPausesGrow) {
+  start();
+  look();
+  EXPECT_LE(tracker_->shortest_pause(), tracker_->pause());
+  EXPECT_TRUE(eventually([&] { return tracker_->pause().count() == 250; }));
+  tracker_->look_soon();
+  EXPECT_EQ(tracker_->pause(), tracker_->shortest_pause());
 }
 
 TEST_F(BodyTrackerTest, TheFirstLookUsesTheFirstReading) {

@@ -76,7 +76,7 @@ TEST_F(ExposerTest, OneProbePointForAllBodiesOfAMethod) {
 
   // A body that comes later leads through the same point.
   source_.bodies.push_back(body(9, "first", 3));
-  EXPECT_TRUE(eventually([&] { return exposer->step().value_or(false) && is_jump(9); }));
+  EXPECT_TRUE(eventually([&] { return exposer->step({}).value_or(false) && is_jump(9); }));
   EXPECT_EQ(target_->call(entry(9), 5), 5U);
   EXPECT_EQ(counting->counts(0).calls, 145U);
   EXPECT_EQ(exposer->exposed()[0].sites, 3U);
@@ -129,7 +129,7 @@ TEST_F(ExposerTest, BodiesThatGoAreCountedOutAndOthersSayWhyNot) {
   EXPECT_THAT(exposer->exposed()[0].reasons, testing::ElementsAre("the source says no"));
   source_.bodies.erase(source_.bodies.begin());
   EXPECT_TRUE(eventually(
-      [&] { return exposer->step().value_or(false) && exposer->exposed()[0].sites == 1; }));
+      [&] { return exposer->step({}).value_or(false) && exposer->exposed()[0].sites == 1; }));
   EXPECT_EQ(exposer->exposed()[0].bodies, 2U);
   EXPECT_EQ(exposer->exposed()[0].reasons.size(), 1U);
 }
@@ -139,7 +139,7 @@ TEST_F(ExposerTest, AMethodThatAppearsLaterIsExposedToo) {
   ASSERT_TRUE(exposer);
   const auto before = exposer->exposed();
   source_.bodies.push_back(body(7, "third"));
-  EXPECT_TRUE(eventually([&] { return exposer->step().value_or(false) && is_jump(7); }));
+  EXPECT_TRUE(eventually([&] { return exposer->step({}).value_or(false) && is_jump(7); }));
   EXPECT_EQ(exposer->methods(), 3U);
   const auto after = exposer->exposed();
   ASSERT_EQ(after.size(), 3U);
@@ -176,7 +176,7 @@ TEST_F(ExposerTest, AnOverloadThatAppearsLaterLeavesTheSymbolsAsTheyAre) {
   const std::string first = exposer->exposed().at(0).symbol;
   source_.bodies.push_back(
       test::code_body(entry(1), test::method_name("T", "f", "long"), 1, stride));
-  EXPECT_TRUE(eventually([&] { return exposer->step().value_or(false) && is_jump(1); }));
+  EXPECT_TRUE(eventually([&] { return exposer->step({}).value_or(false) && is_jump(1); }));
   const auto exposed = exposer->exposed();
   ASSERT_EQ(exposed.size(), 2U);
   EXPECT_EQ(exposed[0].symbol, first);
@@ -189,10 +189,10 @@ TEST_F(ExposerTest, MoreMethodsThanAskedForAreNotedOnce) {
   ASSERT_TRUE(exposer) << to_string(exposer.error());
   source_.bodies.push_back(body(7, "third"));
   EXPECT_TRUE(eventually(
-      [&] { return (*exposer)->step().value_or(false) && !(*exposer)->notes().empty(); }));
+      [&] { return (*exposer)->step({}).value_or(false) && !(*exposer)->notes().empty(); }));
   const size_t reads = source_.reads;
-  EXPECT_TRUE(
-      eventually([&] { return (*exposer)->step().value_or(false) && source_.reads > reads + 1; }));
+  EXPECT_TRUE(eventually(
+      [&] { return (*exposer)->step({}).value_or(false) && source_.reads > reads + 1; }));
   EXPECT_THAT((*exposer)->notes(), testing::ElementsAre(HasSubstr("--max 2")));
   EXPECT_FALSE(is_jump(7));
 }
@@ -211,7 +211,7 @@ TEST_F(ExposerTest, ATargetThatExitsEndsIt) {
   const std::string file = exposer->exposed()[0].file;
   target_->stop();
   EXPECT_TRUE(eventually([&] {
-    const auto alive = exposer->step();
+    const auto alive = exposer->step({});
     return alive && !*alive;
   }));
   EXPECT_EQ(exposer->finish().value_or(99), 0U);
