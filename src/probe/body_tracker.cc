@@ -13,7 +13,7 @@ constexpr uint64_t millisecond = 1'000'000;
 // Looks that nothing asks for. Where new bodies are announced they find what could not be dealt
 // with before, and are seldom when there is nothing of that kind. Else they find new bodies, within
 // a second while the process works.
-constexpr BackOff::Limits looks_with_events{2000 * millisecond, 16'000 * millisecond, 1};
+constexpr BackOff::Limits looks_with_events{2000 * millisecond, 16'000 * millisecond, 2};
 constexpr uint64_t period_without_events = 400 * millisecond;
 // Not even when the process seems to do nothing.
 constexpr uint64_t longest_with_events = 30'000 * millisecond;
@@ -128,6 +128,8 @@ bool BodyTracker::due() {
   }
   const bool announced = watch_ || (map_watch_ && map_watch_->complete());
   if (since < (announced ? findings_.pause(now) : period_without_events)) return false;
+  // What stands in its way may be another program's, and passes without the process's doing.
+  if (offered_) return true;
   if (since >= (announced ? longest_with_events : longest_without_events)) return true;
   return work_.worth(cpu_time_of(process_.pid()), look_cost_ns_);
 }
@@ -155,6 +157,7 @@ Result<BodyTracker::Change> BodyTracker::look() {
   fresh_ = false;
   last_look_ns_ = monotonic_ns();
   soon_ = false;
+  offered_ = false;
   Change change;
   std::map<Key, size_t> alive;
   alive_.assign(methods_.size(), 0);
@@ -179,6 +182,7 @@ Result<BodyTracker::Change> BodyTracker::look() {
 
 void BodyTracker::offer_again(const CodeBody& body) {
   known_.erase(key_of(body));
+  offered_ = true;
 }
 
 void BodyTracker::retry(const CodeBody& body) {

@@ -92,7 +92,8 @@ class BodyTracker {
   uint64_t last_look_ns_ = 0;
   uint64_t look_cost_ns_ = 0;
   bool soon_ = false;
-  bool fresh_ = false;  // snapshot_ is start()'s own and was not looked at yet
+  bool offered_ = false;  // again, since the last look
+  bool fresh_ = false;    // snapshot_ is start()'s own and was not looked at yet
 };
 
 }  // namespace jitscope

@@ -234,6 +234,19 @@ TEST_F(BodyTrackerTest, RetryOffersABodyAgainButNotForEver) {
   EXPECT_THAT(look(), ElementsAre(0x1000));
 }
 
+// As long as another program holds the target: that it does nothing itself says nothing.
+TEST_F(BodyTrackerTest, WhatIsOfferedAgainIsLookedAtThoughTheProcessSleeps) {
+  const test::ScratchFile map;
+  source_.map = map.path();
+  start();
+  EXPECT_THAT(look(), ElementsAre(0x1000));
+  tracker_->offer_again(source_.bodies[0]);
+  const uint64_t began = monotonic_ns();
+  ASSERT_TRUE(eventually([&] { return tracker_->due(); }));
+  EXPECT_LT(monotonic_ns() - began, 15'000'000'000U) << "long before the look that always comes";
+  EXPECT_THAT(look(), ElementsAre(0x1000));
+}
+
 TEST_F(BodyTrackerTest, ARetriedBodyThatVanishesIsForgotten) {
   start();
   look();
