@@ -21,6 +21,9 @@ constexpr size_t kPiece = 256U << 10U;
 // Chunks that are held in any case: those of both lanes and those behind them.
 constexpr uint64_t kSpareChunks = 4;
 
+// A name, a unit and a scale for each of a thousand events.
+constexpr size_t kMostHeaderChanges = 4096;
+
 constexpr size_t kRoomToUnpack = 64U << 10U;
 // perf calls a record of this time untimed.
 constexpr uint64_t kNoTime = UINT64_MAX;
@@ -132,14 +135,14 @@ Status Walk::take_user_record(const RawRecord& raw, Lane& lane) {
       break;
     case RecordType::header_feature: {
       const uint64_t feature = cursor.u64();
-      if (cursor.ok() && settle()) gatherer_->add_feature(feature, cursor.rest());
+      if (cursor.ok() && may_change_header()) gatherer_->add_feature(feature, cursor.rest());
       break;
     }
     case RecordType::event_update:
-      if (settle()) gatherer_->update_event(raw.body);
+      if (may_change_header()) gatherer_->update_event(raw.body);
       break;
     case RecordType::time_conv:
-      if (auto conversion = decode_time_conversion(raw.body); conversion && settle()) {
+      if (auto conversion = decode_time_conversion(raw.body); conversion && may_change_header()) {
         header_->time_conversion = conversion;
       }
       break;
@@ -172,6 +175,17 @@ Status Walk::take_user_record(const RawRecord& raw, Lane& lane) {
   }
   hand_out(raw);
   return {};
+}
+
+bool Walk::may_change_header() {
+  // Each makes readers in other threads wait for each other.
+  if (header_changes_ == kMostHeaderChanges) {
+    diagnostics_->note("more updates of events and features than any recording has: not taken");
+    return false;
+  }
+  ++header_changes_;
+  if (batcher_ != nullptr && !batcher_->settle()) stopped_ = true;
+  return !stopped_;
 }
 
 Status Walk::unpack(const RawRecord& raw) {

@@ -48,11 +48,8 @@ class Walk {
   void keep_within_limits();
   void hand_out_first();
   void hand_out(const RawRecord& raw);
-  // Before the header changes, which readers may look at. False: it must not, all is over.
-  bool settle() {
-    if (batcher_ != nullptr && !batcher_->settle()) stopped_ = true;
-    return !stopped_;
-  }
+  // Before the header changes, which readers in other threads may look at. False: it must not.
+  bool may_change_header();
 
   Header* header_;
   EventTable* events_;
@@ -73,6 +70,7 @@ class Walk {
   OrderQueue queue_;
   bool stopped_ = false;
 
+  size_t header_changes_ = 0;  // by records
   uint64_t sequence_ = 0;
   uint64_t latest_ = 0;       // time of any record so far
   uint64_t round_limit_ = 0;  // of `latest_`, when the last round ended

@@ -93,7 +93,7 @@ class PipelineTest : public test::ScratchFolderTest {
       if (i % 300 == 0) builder.round();
       if (i % 5000 == 4999) {
         builder.record(RecordType::event_update, 0,
-                       Bytes().u64(2).u64(10).text("event" + std::to_string(i)));
+                       Bytes().u64(2).u64(100).text("event" + std::to_string(i)));
       }
     }
     return write("perf.data", builder.file());

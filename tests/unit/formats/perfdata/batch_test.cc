@@ -115,7 +115,7 @@ std::vector<std::byte> recording(unsigned seed, bool damaged) {
     if (i % 50 == 0) builder.comm(1, 1, "name" + std::to_string(i), Stamp{1, 1, 1000 + i * 10, 0});
     if (i % 97 == 0) builder.round();
     if (i % 1000 == 999) {
-      builder.record(RecordType::event_update, 0, Bytes().u64(2).u64(10).text("later"));
+      builder.record(RecordType::event_update, 0, Bytes().u64(2).u64(100).text("later"));
     }
     if (damaged && i % 701 == 0) {
       builder.record(RecordType::comm, 0, Bytes().u32(1));
@@ -154,6 +154,25 @@ TEST(BatchTest, ReadingEndsWhenNoMoreIsWanted) {
   const auto found = reader.all(bytes, {}, 1000);
   EXPECT_TRUE(found->status);
   EXPECT_EQ(found->handed, 1000U);
+}
+
+// A file of nothing but changes would make threads wait for each other for each record of it.
+TEST(BatchTest, SoManyChangesOfTheHeaderAreTakenAndNoMore) {
+  PerfDataBuilder builder;
+  for (int i = 0; i < 5000; ++i) {
+    builder.record(RecordType::event_update, 0,
+                   Bytes().u64(2).u64(100).text("e" + std::to_string(i)));
+  }
+  builder.sample({.time = 5});
+  const std::vector<std::byte> bytes = builder.file();
+  const auto expected = collect(bytes);
+  LateReader reader(3);
+  const auto found = reader.all(bytes, {});
+  expect_same(*found, *expected);
+  EXPECT_EQ(reader.settled, 4096U + 1);
+  EXPECT_EQ(found->reader->header().events[0].name, "e4095");
+  ASSERT_EQ(found->reader->diagnostics().entries().size(), 1U);
+  EXPECT_EQ(found->reader->diagnostics().entries()[0].count, 5000U - 4096U);
 }
 
 TEST(BatchTest, APipeIsNotReadInBatches) {
