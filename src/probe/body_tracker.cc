@@ -13,7 +13,8 @@ constexpr uint64_t millisecond = 1'000'000;
 // Looks that nothing asks for. Where new bodies are announced they find what could not be dealt
 // with before, and are seldom when there is nothing of that kind. Else they find new bodies, within
 // a second while the process works.
-constexpr BackOff::Limits looks_with_events{2000 * millisecond, 16'000 * millisecond, 2};
+constexpr uint64_t period_with_findings = 2000 * millisecond;
+constexpr uint64_t period_with_events = 15'000 * millisecond;
 constexpr uint64_t period_without_events = 400 * millisecond;
 // Not even when the process seems to do nothing.
 constexpr uint64_t longest_with_events = 30'000 * millisecond;
@@ -39,8 +40,7 @@ BodyTracker::BodyTracker(const Process& process, CodeSource& source, MethodSet m
     : process_(process),
       source_(source),
       methods_(std::move(methods)),
-      events_(pauses, monotonic_ns()),
-      findings_(looks_with_events, monotonic_ns()) {}
+      events_(pauses, monotonic_ns()) {}
 
 Status BodyTracker::start(std::vector<std::string>& notes) {
   // Listen first, look second: a body that is published in between is found by one of the two.
@@ -127,7 +127,8 @@ bool BodyTracker::due() {
     return since >= std::clamp(look_cost_ns_, shortest_period, period_without_events);
   }
   const bool announced = watch_ || (map_watch_ && map_watch_->complete());
-  if (since < (announced ? findings_.pause(now) : period_without_events)) return false;
+  const uint64_t period = offered_ || found_ ? period_with_findings : period_with_events;
+  if (since < (announced ? period : period_without_events)) return false;
   // What stands in its way may be another program's, and passes without the process's doing.
   if (offered_) return true;
   if (since >= (announced ? longest_with_events : longest_without_events)) return true;
@@ -143,7 +144,7 @@ Result<BodyTracker::Change> BodyTracker::look() {
     ++looks_;
     auto snapshot = source_.read();
     if (!snapshot) {
-      findings_.happened(began);
+      offered_ = true;
       return fail(std::move(snapshot.error()));
     }
     snapshot_ = std::move(*snapshot);
@@ -175,7 +176,7 @@ Result<BodyTracker::Change> BodyTracker::look() {
     if (!alive.contains(key)) change.gone.push_back(key);
   }
   known_ = std::move(alive);
-  if (!change.appeared.empty() || !change.gone.empty()) findings_.happened(began);
+  found_ = !change.appeared.empty() || !change.gone.empty();
   std::erase_if(retries_, [&](const auto& entry) { return !known_.contains(entry.first); });
   return change;
 }

@@ -82,8 +82,7 @@ class BodyTracker {
   // Until when nothing new was announced, and when the last look that succeeded began.
   uint64_t quiet_until_ns_ = 0;
   uint64_t complete_look_ns_ = 0;
-  BackOff events_;    // anything that was announced
-  BackOff findings_;  // what looks found
+  BackOff events_;  // anything that was announced
   WorkSince work_;
   uint64_t looks_ = 0;
   std::map<Key, size_t> known_;  // bodies reported and still alive -> method
@@ -93,6 +92,7 @@ class BodyTracker {
   uint64_t look_cost_ns_ = 0;
   bool soon_ = false;
   bool offered_ = false;  // again, since the last look
+  bool found_ = false;    // something, by the last look
   bool fresh_ = false;    // snapshot_ is start()'s own and was not looked at yet
 };
 
