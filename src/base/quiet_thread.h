@@ -23,6 +23,7 @@ template <typename Run>
   try {
     started.emplace(std::forward<Run>(run));
   } catch (const std::system_error&) {
+    started.reset();
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
