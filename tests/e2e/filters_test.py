@@ -142,7 +142,11 @@ def test_report_has_the_shares_of_perf():
             keys = "dso,sym" if words[0] in ("--cpu", "--time") else "comm,dso,sym"
             own, text = own_rows(*words, *kind, keys=keys)
             told = perf_rows(*words, *kind, keys=keys)
-            missing = {each for each in told if each[0] in ("spin", "main", "work")} - own
+            # Of a stack that was caught in fork or exec, one of the two may know more.
+            shown = int(re.search(r"^# Samples: (\d+)", text, re.M)[1])
+            missing = [(name, share) for name, share in told if name in ("spin", "main", "work")
+                       and not any(other == name and abs(float(part) - float(share)) <= 200 / shown
+                                   for other, part in own)]
             check(told and not missing, f"{words} {kind}: {missing} not in {text}")
             check(text.startswith(f"# {words[0][2:]}: {words[1]}\n"), f"the head tells the filter: {text}")
             check("# Left out by filters:" in text, text)
