@@ -30,10 +30,13 @@ inline std::string check_pattern(std::span<const std::byte> bytes) {
   std::vector<const MethodName*> pointers;
   for (const MethodName& name : names) pointers.push_back(&name);
   // A name in double quotes is that name and nothing else.
+  const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"'; };
   for (const MethodName& name : names) {
-    if (name.function.empty()) continue;  // no method
-    auto literal = Pattern::parse("\"" + name.raw + "\"");
-    if (literal && !literal->matches(name)) return "a quoted name does not match: " + name.raw;
+    const std::string& raw = name.raw;
+    if (name.function.empty() || !std::ranges::all_of(raw, plain)) continue;
+    if (raw.front() == ' ' || raw.back() == ' ') continue;
+    auto literal = Pattern::parse("\"" + raw + "\"");
+    if (literal && !literal->matches(name)) return "a quoted name does not match: " + raw;
   }
   if (!pattern)
     return pattern.error().kind == ErrorKind::usage ? "" : "another error than of usage";
