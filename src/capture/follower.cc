@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <ctime>
 #include <iterator>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "base/work_limit.h"
 
 namespace jitscope {
@@ -203,13 +203,8 @@ FollowReport Follower::finish() {
 
 FollowerThread::FollowerThread(FollowOptions options)
     : follower_(std::move(options), [this] { return ending_.load(); }) {
-  // Signals are for the thread that waits for them.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 FollowerThread::~FollowerThread() {

@@ -9,29 +9,14 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 
+#include "base/quiet_thread.h"
 #include "process/tasks.h"
 
 namespace jitscope {
 namespace {
-
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 // Collects dead threads of the target that the tracer thread holds. Never the leader: its exit
 // status belongs to its parent, which may be this very process. A look first (WNOWAIT): of a traced

@@ -10,9 +10,7 @@ namespace jitscope::perfdata {
 void RecordBatch::prefetch(size_t entry, uint32_t bytes) const {
   if (entry >= entries_.size()) return;
   const Entry& soon = entries_[entry];
-  constexpr uint32_t line = 64;
-  const std::byte* start = soon.chunk->bytes().data() + soon.position;
-  for (uint32_t i = 0; i < std::min(soon.size, bytes); i += line) __builtin_prefetch(start + i);
+  soon.chunk->prefetch(soon.position, std::min(soon.size, bytes));
 }
 
 // There is a batch with room.

@@ -67,11 +67,7 @@ OrderQueue::Entry OrderQueue::pop(uint32_t read) {
   constexpr size_t ahead = 3;
   if (run.entries.size() - run.next > ahead) {
     const Entry& soon = run.entries[run.next + ahead];
-    if (soon.chunk != nullptr) {
-      const std::byte* bytes = soon.chunk->bytes().data() + soon.position;
-      constexpr uint32_t line = 64;
-      for (uint32_t i = 0; i < std::min(soon.size, read); i += line) __builtin_prefetch(bytes + i);
-    }
+    if (soon.chunk != nullptr) soon.chunk->prefetch(soon.position, std::min(soon.size, read));
   }
   entry_bytes_ -= entry.size + sizeof(Entry);
   if (run.empty()) {
