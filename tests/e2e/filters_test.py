@@ -4,11 +4,10 @@ for byte what `perf script` prints with it, and the percentages of `report` are 
 
 import itertools
 import re
-import shutil
 import subprocess
 
 import harness
-from harness import Skip, check, equal, jitscope, scratch
+from harness import check, compiled, equal, jitscope, scratch
 from profiles import run_perf
 
 SOURCE = r"""
@@ -49,16 +48,9 @@ _made = {}
 
 def recording():
     if "data" not in _made:
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler:
-            raise Skip("no C compiler")
-        folder = scratch()
-        (folder / "pair.c").write_text(SOURCE)
-        subprocess.run([compiler, "-O0", "-g", "-pthread", "-o", folder / "pair",
-                        folder / "pair.c"], check=True)
-        run_perf("record", "-e", "cpu-clock", "-F", "997", "-g", "--sample-cpu", "-o", folder / "perf.data",
-                 folder / "pair")
-        _made["data"] = folder / "perf.data"
+        pair = compiled("pair", SOURCE, "-O0", "-g", "-pthread")
+        _made["data"] = pair.parent / "perf.data"
+        run_perf("record", "-e", "cpu-clock", "-F", "997", "-g", "--sample-cpu", "-o", _made["data"], pair)
         text = run_perf("script", "-i", _made["data"], "-F", "comm,pid,tid,cpu,time", "-G").stdout
         _made["heads"] = re.findall(r"^\s*(\S.*?)\s+(\d+)/(\d+)\s+\[(\d+)\]\s+([\d.]+):", text, re.M)
         check(len(_made["heads"]) > 100, f"samples: {text[:400]}")

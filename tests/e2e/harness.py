@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,6 +70,17 @@ def scratch(base="/tmp"):
     os.chmod(made.name, 0o755)
     _directories.append(made)
     return pathlib.Path(made.name)
+
+
+def compiled(name, source, *flags):
+    """The program of this C source, in a directory of its own that is removed at exit."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        raise Skip("no C compiler")
+    program = scratch() / name
+    program.with_suffix(".c").write_text(source)
+    subprocess.run([compiler, *flags, "-o", program, program.with_suffix(".c")], check=True)
+    return program
 
 
 _children = []

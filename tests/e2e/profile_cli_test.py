@@ -9,13 +9,12 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import threading
 
 import harness
-from harness import JITSCOPE, Skip, check, equal, jitscope, scratch, wait_for
+from harness import JITSCOPE, check, compiled, equal, jitscope, scratch, wait_for
 from profiles import run_perf
 from runtimes import jdks, start_java, start_node
 
@@ -39,13 +38,7 @@ _made = {}
 def hot():
     """A program that spends three quarters of its time in heavy, the rest in light, both called by drive."""
     if "hot" not in _made:
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler:
-            raise Skip("no C compiler")
-        folder = scratch()
-        (folder / "hot.c").write_text(SOURCE)
-        subprocess.run([compiler, "-g", "-O0", "-o", folder / "hot", folder / "hot.c"], check=True)
-        _made["hot"] = folder / "hot"
+        _made["hot"] = compiled("hot", SOURCE, "-g", "-O0")
     return _made["hot"]
 
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 import harness
-from harness import Skip, check, equal, scratch
+from harness import Skip, check, compiled, equal, scratch
 from profiles import jitscope_samples, record, run_jitscope, run_perf
 
 HEAD = re.compile(r"\S.+?\s+\d+/*\d*\s+")
@@ -40,14 +40,7 @@ _taken = {}
 
 def spinner():
     if not _made:
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler:
-            raise Skip("no C compiler")
-        folder = scratch()
-        (folder / "spin.c").write_text(SOURCE)
-        subprocess.run([compiler, "-O1", "-fno-omit-frame-pointer", "-o", folder / "spin", folder / "spin.c"],
-                       check=True)
-        _made.append(folder / "spin")
+        _made.append(compiled("spin", SOURCE, "-O1", "-fno-omit-frame-pointer"))
     return _made[0]
 
 

@@ -18,7 +18,7 @@ import termios
 import time
 
 import harness
-from harness import JITSCOPE, TIME_FACTOR, Failure, Skip, check, equal, jitscope, scratch, wait_for
+from harness import JITSCOPE, TIME_FACTOR, Failure, Skip, check, compiled, equal, jitscope, scratch, wait_for
 from runtimes import PageTarget, jit_page
 
 NAME = "a_function_whose_name_is_longer_than_any_terminal_that_people_have_is_wide_so_that_it_is_cut_" + "x" * 60
@@ -54,14 +54,9 @@ _made = {}
 
 def recording():
     if "data" not in _made:
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler:
-            raise Skip("no C compiler")
-        folder = scratch()
-        (folder / "hot.c").write_text(SOURCE)
-        subprocess.run([compiler, "-O0", "-o", folder / "hot", folder / "hot.c"], check=True)
-        jitscope("record", "-e", "cpu-clock", "-F", "5000", "-o", folder / "perf.data", "--", folder / "hot")
-        _made["data"] = folder / "perf.data"
+        hot = compiled("hot", SOURCE, "-O0")
+        _made["data"] = hot.parent / "perf.data"
+        jitscope("record", "-e", "cpu-clock", "-F", "5000", "-o", _made["data"], "--", hot)
     return _made["data"]
 
 
