@@ -7,20 +7,30 @@
 #include <span>
 #include <string_view>
 
-#include "formats/pe/pe_sections.h"
+#include "formats/pe/pe_image.h"
 
 namespace jitscope::fuzz {
 
 inline std::string_view check_pe(std::span<const std::byte> bytes) {
-  const auto image = PeSections::parse(bytes);
+  const auto image = PeImage::parse(bytes);
   if (!image) return image.error().kind == ErrorKind::damaged ? "" : "an unexpected error";
   for (uint64_t offset = 0; offset < 0x20000; offset += 0x100) {
-    const auto rva = image->rva_of(offset);
+    const auto rva = image->headers().rva_of(offset);
     // Offsets and sizes have 32 bits each.
     if (rva && *rva > (uint64_t{1} << 33U)) return "an address that no image has";
-    if (rva && image->rva_of(offset) != rva) return "two answers";
+    if (rva && image->headers().rva_of(offset) != rva) return "two answers";
   }
-  if (image->rva_of(uint64_t{1} << 33U) || image->rva_of(UINT64_MAX)) return "beyond every image";
+  if (image->headers().rva_of(uint64_t{1} << 33U) || image->headers().rva_of(UINT64_MAX))
+    return "beyond every image";
+  for (const PeSection& section : image->headers().sections) {
+    if (image->from(section.rva).size() > bytes.size()) return "more bytes than the file has";
+    (void)image->section_name(section);
+    const auto offset = image->headers().offset_of(section.rva);
+    if (offset && image->from(section.rva).empty() && *offset < bytes.size() &&
+        section.mapped() != 0 && image->headers().section_at(section.rva) == &section) {
+      return "an offset without bytes";
+    }
+  }
   return "";
 }
 

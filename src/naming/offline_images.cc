@@ -22,14 +22,14 @@ MappedImageIdentity identity_of(const MappedFileInfo& file, const std::string& r
   return identity;
 }
 
-std::optional<PeSections> read_pe(const std::string& path, const std::string& root) {
+std::optional<PeHeaders> read_pe(const std::string& path, const std::string& root) {
   const auto file = open_regular_file(path, root);
   if (!file) return std::nullopt;
-  std::vector<std::byte> head(PeSections::kHead);
+  std::vector<std::byte> head(PeHeaders::kHead);
   const ssize_t got = ::pread(file->fd.get(), head.data(), head.size(), 0);
   if (got <= 0) return std::nullopt;
   auto sections =
-      PeSections::parse(std::span<const std::byte>(head).first(static_cast<size_t>(got)));
+      PeHeaders::parse(std::span<const std::byte>(head).first(static_cast<size_t>(got)));
   if (!sections) return std::nullopt;
   return std::move(*sections);
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/pe/pe_sections.h"
+#include "formats/pe/pe_image.h"
 #include "formats/perfmap/perf_map_index.h"
 #include "naming/name_tables.h"
 #include "naming/question.h"
@@ -36,7 +36,7 @@ class OfflineImages : public SourceOfNames {
   NameTables& tables_;
   std::string root_;
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::map<std::string, std::optional<PeSections>> pe_;  // by path
+  std::map<std::string, std::optional<PeHeaders>> pe_;  // by path
 };
 
 }  // namespace jitscope
