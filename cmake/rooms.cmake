@@ -31,6 +31,7 @@ function(jitscope_room room)
   endif()
   if(sources)
     add_library(jitscope_${name} STATIC ${sources})
+    set_target_properties(jitscope_${name} PROPERTIES UNITY_BUILD ${JITSCOPE_UNITY} UNITY_BUILD_BATCH_SIZE 10)
     set(scope PUBLIC)
     if(ARGN OR room STREQUAL "base")  # base's headers were compiled with what fmt wants
       jitscope_precompile(jitscope_${name})

@@ -6,6 +6,8 @@
 
 namespace jitscope {
 
+inline constexpr uint64_t kMillisecond = 1'000'000;  // in nanoseconds
+
 [[nodiscard]] inline uint64_t clock_ns(clockid_t clock) {
   timespec now = {};
   ::clock_gettime(clock, &now);

@@ -14,7 +14,6 @@
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kShortestInterval = 20 * kMillisecond;
 constexpr uint64_t kLongestInterval = 2000 * kMillisecond;
 // While a process does nothing it is asked so often what it has done, and read now and then all the

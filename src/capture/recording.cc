@@ -30,7 +30,6 @@ namespace {
 
 using perfdata::Feature;
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr std::chrono::milliseconds kTick{100};
 constexpr uint64_t kProgressEvery = 250 * kMillisecond;
 // How long a command that was told to end may take.

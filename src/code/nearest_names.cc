@@ -193,7 +193,7 @@ unsigned cost_as_type(const Parts& wanted, std::string_view type) {
 }
 
 // Inner classes are written with '.' as often as with '$'.
-std::string dotted(std::string_view type) {
+std::string with_dots(std::string_view type) {
   std::string out(type);
   std::ranges::replace(out, '$', '.');
   return out;
@@ -210,7 +210,7 @@ unsigned cost_of(const Parts& wanted, const MethodName& name) {
     if (own == kFar) return kFar;
     return own + (wanted.type.empty() || contains_folded(name.location, wanted.type) ? 0 : 6);
   }
-  const std::string path = dotted(name.type);
+  const std::string path = with_dots(name.type);
   const unsigned as_type = cost_as_type(wanted, path);
   if (wanted.type.empty()) return std::min(own, as_type);
   const unsigned type = type_cost(wanted, path);

@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::span<const MethodName* const>;
 
-std::string normalised_type(std::string_view type) {
+std::string comparable_type(std::string_view type) {
   std::string out;
   for (size_t i = 0; i < type.size(); ++i) {
     if (type.substr(i, 2) == "::") {
@@ -31,7 +31,7 @@ std::string normalised_type(std::string_view type) {
 // How `wanted` stands at the end of a class's name: 0 not at all, 1 behind a `$` (Outer$Inner), 2
 // behind the package, 3 it is the whole name.
 int end_of_type(std::string_view wanted, std::string_view type) {
-  const std::string whole = normalised_type(type);
+  const std::string whole = comparable_type(type);
   if (!whole.ends_with(wanted)) return 0;
   if (whole.size() == wanted.size()) return 3;
   const char before = whole[whole.size() - wanted.size() - 1];

@@ -11,7 +11,6 @@ namespace jitscope {
 namespace {
 
 using elf_layout::Extent;
-using elf_layout::kPage;
 using elf_layout::page_down;
 using elf_layout::page_up;
 using elf_layout::Stretch;

@@ -8,9 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "base/page.h"
+
 namespace jitscope::elf_layout {
 
-inline constexpr uint64_t kPage = 4096;
 // Bodies further apart belong to different stretches.
 inline constexpr uint64_t kSplitGap = 64U << 10U;
 // Headers and the build-id, and a page that nobody uses: what lies before the first text when text

@@ -7,15 +7,12 @@
 #include <cstring>
 #include <utility>
 
+#include "base/page.h"
 #include "formats/perfdata/format.h"
 #include "inject/injector.h"
 
 namespace jitscope {
-namespace {
-
-constexpr uint64_t kPage = 4096;
-
-}  // namespace
+namespace {}  // namespace
 
 // `record`: as much of it as has the places of mappings.
 void Injector::fill_in(const MappingPatch& patch, std::span<std::byte> record,

@@ -4,12 +4,12 @@
 #include <iterator>
 #include <tuple>
 
+#include "base/page.h"
 #include "image/code_image.h"
 
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kAlignment = 64;
 
 uint64_t page_floor(uint64_t value) {

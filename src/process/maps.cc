@@ -9,12 +9,12 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "base/page.h"
 #include "process/tasks.h"
 
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kAddressEnd = 0x7ffffffff000;  // TASK_SIZE_MAX with four-level page tables
 // A displacement counts from the end of its instruction, so a little less than 2 GiB is usable.
 constexpr uint64_t kReach = 0x7fffffff - 64;

@@ -6,16 +6,16 @@
 
 namespace jitscope {
 namespace {
-constexpr uint32_t kUnknown = UINT32_MAX;
-constexpr uint32_t kInlined = UINT32_MAX - 1;
+constexpr uint32_t kNoNumber = UINT32_MAX;
+constexpr uint32_t kInlinedRow = UINT32_MAX - 1;
 }  // namespace
 
 uint32_t FrameCounter::row(FrameId frame) {
   const FrameTable& frames = session_.resolver().frames();
   if (frame >= row_of_frame_.size())
-    row_of_frame_.resize(std::max<size_t>(frame + 1, frames.size()), kUnknown);
+    row_of_frame_.resize(std::max<size_t>(frame + 1, frames.size()), kNoNumber);
   uint32_t& row = row_of_frame_[frame];
-  if (row == kUnknown) {
+  if (row == kNoNumber) {
     row = row_of_(frame, frames[frame]);
     if (row >= rows_.size()) {
       rows_.resize(row + 1);
@@ -27,11 +27,11 @@ uint32_t FrameCounter::row(FrameId frame) {
 
 uint32_t FrameCounter::row_of_location(LocationId id) {
   if (id >= row_of_location_.size())
-    row_of_location_.resize(std::max<size_t>(id + 1, session_.location_count()), kUnknown);
+    row_of_location_.resize(std::max<size_t>(id + 1, session_.location_count()), kNoNumber);
   uint32_t& known = row_of_location_[id];
-  if (known == kUnknown) {
+  if (known == kNoNumber) {
     const Location location = session_.location(id);
-    known = location.inlined != 0 ? kInlined : row(location.frame);
+    known = location.inlined != 0 ? kInlinedRow : row(location.frame);
   }
   return known;
 }
@@ -84,12 +84,12 @@ bool FrameCounter::on_sample(const ResolvedSample& sample) {
   weight_ += weight;
   if (stamp_ == UINT32_MAX) settle();
   ++stamp_;
-  uint32_t leaf = kUnknown;
+  uint32_t leaf = kNoNumber;
   for (const LocationId id : sample.stack) {
-    leaf = id < row_of_location_.size() ? row_of_location_[id] : kUnknown;
-    if (leaf >= kInlined) [[unlikely]] {
+    leaf = id < row_of_location_.size() ? row_of_location_[id] : kNoNumber;
+    if (leaf >= kInlinedRow) [[unlikely]] {
       leaf = row_of_location(id);
-      if (leaf == kInlined) {
+      if (leaf == kInlinedRow) {
         leaf = count_inlined(id);
         continue;
       }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "base/page.h"
 #include "process/mapped_identity.h"
 #include "surgery/memfd_handover.h"
 #include "surgery/surgery.h"
@@ -14,7 +15,6 @@
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr int64_t kLargestErrno = 4095;
 
 using Arg = RemoteArgument;

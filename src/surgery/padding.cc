@@ -8,13 +8,13 @@
 #include <cstring>
 
 #include "base/byte_cursor.h"
+#include "base/page.h"
 #include "process/mapped_identity.h"
 #include "surgery/stub.h"
 
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 // Zeros right behind the last byte that is not zero may still be part of it: the end of an
 // instruction's constant, or of a table.
 constexpr uint64_t kMargin = 64;

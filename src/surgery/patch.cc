@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/page.h"
 #include "process/tasks.h"
 #include "surgery/ptrace_thread.h"
 #include "surgery/stack_scan.h"
@@ -20,7 +21,6 @@
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLongestExpected = 1U << 16U;
 
 std::string patch_place(size_t index, const Patch& patch) {

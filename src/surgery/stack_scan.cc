@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/page.h"
+
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kDepth = 16384;
 constexpr uint64_t kDeep = 4 * kDepth;
 constexpr uint64_t kDeepInAll = 16U << 20U;

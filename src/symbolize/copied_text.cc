@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/page.h"
 #include "process/mapped_identity.h"
 #include "process/process.h"
 #include "symbolize/elf_file.h"
@@ -17,7 +18,6 @@
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kChunk = 256 * kPage;
 // No text is larger.
 constexpr uint64_t kMostBytes = 1ULL << 30U;

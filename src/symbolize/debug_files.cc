@@ -73,12 +73,12 @@ bool is_same_file(const ElfFile& a, const ElfFile& b) {
   return a.fd() >= 0 && same_file(a.status(), b.status());
 }
 
-struct Place {
+struct DebugPlace {
   std::string root;
   std::string path;
 };
 
-std::unique_ptr<ElfFile> open_with_id(const Place& place, std::span<const std::byte> id) {
+std::unique_ptr<ElfFile> open_with_id(const DebugPlace& place, std::span<const std::byte> id) {
   auto opened = ElfFile::open(place.path, place.root);
   if (!opened || !same_build_id((*opened)->build_id(), id)) return nullptr;
   return std::move(*opened);
@@ -89,9 +89,9 @@ std::vector<std::string> roots_of(const ElfImageOptions& options) {
   return {options.root, ""};
 }
 
-std::vector<Place> places_by_id(std::span<const std::byte> id, const ElfImageOptions& options,
-                                bool debug_only) {
-  std::vector<Place> places;
+std::vector<DebugPlace> places_by_id(std::span<const std::byte> id, const ElfImageOptions& options,
+                                     bool debug_only) {
+  std::vector<DebugPlace> places;
   const std::string place = place_of(id);
   if (place.empty()) return places;
   const std::string cache = home_cache();
@@ -221,7 +221,7 @@ std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOpti
            found->filled_section(wanted) != nullptr;
   };
   const auto& id = file.build_id();
-  std::vector<Place> places = places_by_id(id, options, true);
+  std::vector<DebugPlace> places = places_by_id(id, options, true);
   if (!id.empty() && file.path().starts_with('/')) {
     for (const std::string& root : roots_of(options)) {
       for (const std::string& directory : options.debug_directories) {
@@ -230,7 +230,7 @@ std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOpti
       }
     }
   }
-  for (const Place& place : places) {
+  for (const DebugPlace& place : places) {
     if (auto found = open_with_id(place, id); serves(found)) return found;
   }
   if (const auto link = debug_link(file)) {
@@ -265,7 +265,7 @@ std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOpti
 
 std::unique_ptr<ElfFile> find_by_build_id(std::span<const std::byte> id,
                                           const ElfImageOptions& options) {
-  for (const Place& place : places_by_id(id, options, false)) {
+  for (const DebugPlace& place : places_by_id(id, options, false)) {
     if (auto found = open_with_id(place, id); found != nullptr && tells_where_code_is(*found)) {
       return found;
     }
@@ -288,10 +288,10 @@ std::unique_ptr<ElfFile> find_shared_debug_file(const ElfFile& file, const ElfIm
   const std::string name(cursor.c_string());
   const auto id = cursor.rest();
   if (!cursor.ok() || id.empty() || id.size() > 64) return nullptr;
-  std::vector<Place> places = places_by_id(id, options, true);
+  std::vector<DebugPlace> places = places_by_id(id, options, true);
   const std::string path = name.starts_with('/') ? name : directory_of(file.path()) + "/" + name;
   for (const std::string& root : roots_of(options)) places.push_back({root, path});
-  for (const Place& place : places) {
+  for (const DebugPlace& place : places) {
     if (auto found = open_with_id(place, id)) return found;
   }
   return nullptr;

@@ -18,7 +18,7 @@ constexpr size_t most_text = size_t{1} << 18;
 constexpr size_t most_references_with_packs = 36;
 // libiberty's own limit is on about the same size (it bounds its stack); longer names would only be
 // copied in vain.
-constexpr size_t longest_name = 16384;
+constexpr size_t longest_mangled = 16384;
 
 constexpr std::string_view base62 =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -76,7 +76,7 @@ std::string demangle_with(std::string_view name, int options) {
   // _GLOBAL__I_x: what runs the constructors of x.
   const bool itanium = name.starts_with("_Z") || name.starts_with("_GLOBAL_");
   const bool rust = name.starts_with("_R");
-  if ((!itanium && !rust) || name.size() > longest_name || name.contains('\0')) {
+  if ((!itanium && !rust) || name.size() > longest_mangled || name.contains('\0')) {
     return std::string(name);
   }
   std::string out;

@@ -15,7 +15,7 @@ namespace {
 // A browser's debug information has some 100 million entries, but only the units asked for count.
 constexpr size_t most_work = 400'000'000;
 constexpr size_t deepest = 256;
-constexpr size_t longest_name = size_t{1} << 16;
+constexpr size_t longest_function = size_t{1} << 16;
 constexpr size_t longest_scope = 4096;
 
 // The next entry at the same level. DW_AT_sibling may point anywhere: only forward counts.
@@ -37,7 +37,7 @@ bool may_hold_functions(int tag) {
 }
 
 std::string text(const char* name) {
-  return name == nullptr ? std::string() : std::string(name, ::strnlen(name, longest_name));
+  return name == nullptr ? std::string() : std::string(name, ::strnlen(name, longest_function));
 }
 
 std::optional<uint64_t> number(Dwarf_Die& entry, unsigned int attribute) {

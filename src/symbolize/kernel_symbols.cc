@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t page = 4096;
 // Some 15 MB on a kernel with everything built in.
-constexpr size_t most_text = size_t{512} << 20;
+constexpr size_t most_symbols_text = size_t{512} << 20;
 
 enum class Binding : uint8_t { local, global, weak };
 
@@ -40,7 +40,7 @@ Result<std::string> read_all(const char* path) {
   if (!fd) return fail(system_error("cannot read", path));
   std::string text;
   std::array<char, size_t{1} << 16> piece;
-  while (text.size() < most_text) {
+  while (text.size() < most_symbols_text) {
     const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(system_error("cannot read", path));
@@ -200,7 +200,7 @@ Result<std::unique_ptr<KernelSymbols>> KernelSymbols::parse(std::string_view kal
 
 Result<std::unique_ptr<KernelSymbols>> KernelSymbols::take(std::string kallsyms) {
   constexpr const char* where = "/proc/kallsyms";
-  if (kallsyms.size() > most_text) {
+  if (kallsyms.size() > most_symbols_text) {
     return fail(ErrorKind::damaged, "is too large for a table of kernel symbols", where);
   }
   auto state = std::make_unique<State>();

@@ -7,8 +7,8 @@
 namespace jitscope {
 namespace {
 
-constexpr uint8_t kRbp = 6;  // as DWARF numbers them
-constexpr uint8_t kRsp = 7;
+constexpr uint8_t kDwarfRbp = 6;  // as DWARF numbers them
+constexpr uint8_t kDwarfRsp = 7;
 constexpr uint8_t kReturnAddress = 16;
 constexpr size_t kFarthestPrologue = 256;
 constexpr size_t kPushSize = 1;
@@ -40,7 +40,7 @@ std::vector<UnwindTable> frame_pointer_table(std::span<const std::byte> code) {
   UnwindTable table;
   table.size = code.size();
   CfaProgram initial;
-  initial.cfa(kRsp, 8);
+  initial.cfa(kDwarfRsp, 8);
   initial.saved(kReturnAddress, 1);
   table.initial = initial.take();
 
@@ -52,20 +52,20 @@ std::vector<UnwindTable> frame_pointer_table(std::span<const std::byte> code) {
   };
   tell_at(prologue + kPushSize);
   program.cfa_offset(16);
-  program.saved(kRbp, 2);
+  program.saved(kDwarfRbp, 2);
   tell_at(prologue + kPrologueSize);
-  program.cfa_register(kRbp);
+  program.cfa_register(kDwarfRbp);
   for (size_t at = prologue + kPrologueSize; at < code.size(); ++at) {
     const size_t size = return_behind(code, at);
     if (size == 0) continue;
     tell_at(at + 1);
-    program.cfa(kRsp, 8);
-    program.restored(kRbp);
+    program.cfa(kDwarfRsp, 8);
+    program.restored(kDwarfRbp);
     at += size;
     if (at + 1 >= code.size()) break;
     tell_at(at + 1);
-    program.cfa(kRbp, 16);
-    program.saved(kRbp, 2);
+    program.cfa(kDwarfRbp, 16);
+    program.saved(kDwarfRbp, 2);
   }
   table.instructions = program.take();
   return {std::move(table)};

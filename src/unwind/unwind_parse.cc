@@ -19,7 +19,7 @@ constexpr size_t kMostTables = 1U << 16U;
 constexpr uint8_t kOmitted = 0xff;
 constexpr uint8_t kIndirect = 0x80;
 
-struct Cie {
+struct ParsedCie {
   UnwindTable table;  // what FDEs of it share
   uint8_t encoding = 0;
   bool augmented = false;
@@ -147,8 +147,8 @@ bool sound(std::span<const std::byte> program) {
   return bytes.ok();
 }
 
-std::optional<Cie> read_cie(ByteCursor bytes) {
-  Cie cie;
+std::optional<ParsedCie> read_cie(ByteCursor bytes) {
+  ParsedCie cie;
   const uint8_t version = bytes.u8();
   if (version != 1 && version != 3 && version != 4) return std::nullopt;
   std::string_view augmentation = bytes.c_string();
@@ -190,7 +190,7 @@ Result<std::vector<UnwindTable>> parse_unwinding_info(std::span<const std::byte>
   if (code_size > INT64_MAX) return fail(ErrorKind::damaged, "code of an impossible size");
   const uint64_t frame_address = (code_size + 7) / 8 * 8;
   std::vector<UnwindTable> tables;
-  std::map<uint64_t, std::optional<Cie>> cies;  // by their place
+  std::map<uint64_t, std::optional<ParsedCie>> cies;  // by their place
   ByteCursor bytes(info.first(info.size() - static_cast<size_t>(header_size)));
   const auto damaged = [&](std::string_view what) {
     return fail(ErrorKind::damaged,
@@ -214,7 +214,7 @@ Result<std::vector<UnwindTable>> parse_unwinding_info(std::span<const std::byte>
     if (back > place) return damaged("with a record that belongs to none");
     const auto known = cies.find(place - back);
     if (known == cies.end()) return damaged("with a record that belongs to none");
-    const std::optional<Cie>& cie = known->second;
+    const std::optional<ParsedCie>& cie = known->second;
     if (!cie || cie->encoding == kOmitted) continue;
     // The cursor of a slice counts from the slice's start.
     const Pointers pointers(cie->encoding, frame_address + place);

@@ -21,7 +21,7 @@
 namespace jitscope {
 namespace {
 
-constexpr uint8_t kReturnAddress = 16;
+constexpr uint8_t kReturnColumn = 16;
 constexpr int64_t kWord = 8;
 // State is kept for every byte; no real body comes near.
 constexpr size_t kLargestCode = 16U << 20U;
@@ -67,7 +67,7 @@ void put_change(CfaProgram& out, const Row& from, const Row& to) {
 std::vector<std::byte> initial_of_calls() {
   CfaProgram out;
   out.cfa(kRsp, 8);
-  out.saved(kReturnAddress, 1);
+  out.saved(kReturnColumn, 1);
   return out.take();
 }
 
@@ -267,7 +267,7 @@ std::vector<UnwindTable> interpreter_table(uint64_t size) {
   };
   out.cfa_expression(place(-8) + deref);
   out.place_expression(kRbp, place(0));
-  out.place_expression(kReturnAddress, place(8));
+  out.place_expression(kReturnColumn, place(8));
   UnwindTable table;
   table.initial = out.take();
   table.size = size;

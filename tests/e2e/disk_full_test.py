@@ -146,7 +146,7 @@ def record_words(data):
 
 
 def test_recording_fills_the_disk():
-    with Disk("256k") as disk:
+    with Disk("768k") as disk:
         data = disk.place / "perf.data"
         (disk.path / "perf.data").write_text("earlier")
         is_cut_but_readable(disk.run(*record_words(data)), data, FULL, disk)

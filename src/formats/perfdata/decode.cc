@@ -17,7 +17,7 @@ constexpr uint32_t kMapPrivate = 2;
 constexpr size_t kBuildIdSpace = 20;
 
 // Text that ends at a NUL, or with the record when a careless writer left it out.
-std::string_view text_of(ByteCursor& cursor) {
+std::string_view text_field(ByteCursor& cursor) {
   const std::span<const std::byte> rest = cursor.rest();
   const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
   return text.substr(0, text.find('\0'));
@@ -34,7 +34,7 @@ void decode(ByteCursor& cursor, const RecordHead& head, Mmap& out) {
   out.guest = mode == CpuMode::guest_kernel || mode == CpuMode::guest_user;
   if (head.type == RecordType::mmap) {
     out.executable = (head.misc & misc_bit::kMmapData) == 0;
-    out.path = text_of(cursor);
+    out.path = text_field(cursor);
     return;
   }
   if ((head.misc & misc_bit::kMmapBuildId) != 0) {
@@ -53,13 +53,13 @@ void decode(ByteCursor& cursor, const RecordHead& head, Mmap& out) {
   out.executable = (cursor.u32() & kProtExec) != 0 || out.kernel;
   const uint32_t flags = cursor.u32() & kMapTypeMask;
   out.shared = flags != 0 && flags != kMapPrivate;
-  out.path = text_of(cursor);
+  out.path = text_field(cursor);
 }
 
 void decode(ByteCursor& cursor, const RecordHead& head, Comm& out) {
   out.pid = cursor.u32();
   out.tid = cursor.u32();
-  out.name = text_of(cursor);
+  out.name = text_field(cursor);
   out.exec = (head.misc & misc_bit::kCommExec) != 0;
 }
 
@@ -101,7 +101,7 @@ void decode(ByteCursor& cursor, const RecordHead& /*head*/, Ksymbol& out) {
   out.length = cursor.u32();
   out.kind = cursor.u16();
   out.unregister = (cursor.u16() & 1U) != 0;
-  out.name = text_of(cursor);
+  out.name = text_field(cursor);
 }
 
 void decode(ByteCursor& cursor, const RecordHead& /*head*/, BpfEvent& out) {
@@ -113,7 +113,7 @@ void decode(ByteCursor& cursor, const RecordHead& /*head*/, BpfEvent& out) {
 
 void decode(ByteCursor& cursor, const RecordHead& /*head*/, Cgroup& out) {
   out.id = cursor.u64();
-  out.path = text_of(cursor);
+  out.path = text_field(cursor);
 }
 
 template <typename T>
@@ -218,7 +218,7 @@ bool decode_build_id(uint16_t misc, std::span<const std::byte> body, BuildId& ou
     while (length != 0 && std::ranges::all_of(id.subspan(length - 4, 4), zero)) length -= 4;
   }
   out.id = id.first(length);
-  out.path = text_of(cursor);
+  out.path = text_field(cursor);
   return true;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostFields = 512;
 constexpr size_t kLongestName = 256;
 constexpr size_t kMostNumbers = 64;
-constexpr std::string_view kMagic = "\x17\x08\x44tracing";
+constexpr std::string_view kTracingMagic = "\x17\x08\x44tracing";
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -120,7 +120,7 @@ std::optional<std::string_view> sized_text(ByteCursor& cursor) {
 }
 
 bool skip_preamble(ByteCursor& cursor) {
-  if (text_of(cursor.bytes(kMagic.size())) != kMagic) return false;
+  if (text_of(cursor.bytes(kTracingMagic.size())) != kTracingMagic) return false;
   (void)cursor.c_string();  // version
   const uint8_t endian = cursor.u8();
   cursor.skip(1 + 4);

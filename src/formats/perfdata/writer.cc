@@ -16,12 +16,12 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "perf.data is written in native order");
 
-constexpr uint64_t kMagic = 0x32454c4946524550;  // "PERFILE2"
-constexpr size_t kNameAlignment = 64;            // NAME_ALIGN of tools/perf/util/header.c
-constexpr uint64_t kDataSizeOffset = 48;         // of data.size in the header
+constexpr uint64_t kFileMagic = 0x32454c4946524550;  // "PERFILE2"
+constexpr size_t kNameAlignment = 64;                // NAME_ALIGN of tools/perf/util/header.c
+constexpr uint64_t kDataSizeOffset = 48;             // of data.size in the header
 
 template <typename T>
-void put(std::string& out, T value) {
+void put_value(std::string& out, T value) {
   std::array<char, sizeof(T)> bytes{};
   std::memcpy(bytes.data(), &value, sizeof(T));
   out.append(bytes.data(), bytes.size());
@@ -29,23 +29,23 @@ void put(std::string& out, T value) {
 
 void put_string(std::string& out, std::string_view text) {
   const size_t size = (text.size() / kNameAlignment + 1) * kNameAlignment;
-  put(out, static_cast<uint32_t>(size));
+  put_value(out, static_cast<uint32_t>(size));
   out.append(text.substr(0, text.find('\0')));
   out.append(size - std::min(text.size(), text.find('\0')), '\0');
 }
 
 void put_ids(std::string& out, std::span<const uint64_t> ids) {
-  for (const uint64_t id : ids) put(out, id);
+  for (const uint64_t id : ids) put_value(out, id);
 }
 
-std::string text_of(std::span<const std::byte> bytes) {
+std::string string_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
 
 Status MemoryOutput::append(std::span<const std::byte> bytes) {
-  bytes_ += text_of(bytes);
+  bytes_ += string_of(bytes);
   return {};
 }
 
@@ -53,7 +53,7 @@ Status MemoryOutput::overwrite(uint64_t offset, std::span<const std::byte> bytes
   if (offset > bytes_.size() || bytes.size() > bytes_.size() - offset) {
     return fail(ErrorKind::not_possible, "overwriting beyond the end");
   }
-  bytes_.replace(offset, bytes.size(), text_of(bytes));
+  bytes_.replace(offset, bytes.size(), string_of(bytes));
   return {};
 }
 
@@ -66,29 +66,29 @@ Status Writer::append(std::string_view bytes) {
 std::string Writer::attribute_entries() const {
   std::string out;
   for (const Entry& entry : entries_) {
-    out += text_of(entry.attribute.attr);
-    put(out, entry.ids_offset);
-    put(out, entry.ids_written * sizeof(uint64_t));
+    out += string_of(entry.attribute.attr);
+    put_value(out, entry.ids_offset);
+    put_value(out, entry.ids_written * sizeof(uint64_t));
   }
   return out;
 }
 
 std::string Writer::header_bytes(bool with_features) const {
   std::string out;
-  put(out, kMagic);
-  put(out, kFileHeaderSize);
-  put(out, static_cast<uint64_t>(attr_bytes_ + 16));
-  put(out, attrs_offset_);
-  put(out, static_cast<uint64_t>(entries_.size() * (attr_bytes_ + 16)));
-  put(out, data_offset_);
-  put(out, data_size_);
-  put(out, uint64_t{0});  // event types: gone since Linux 3.12
-  put(out, uint64_t{0});
+  put_value(out, kFileMagic);
+  put_value(out, kFileHeaderSize);
+  put_value(out, static_cast<uint64_t>(attr_bytes_ + 16));
+  put_value(out, attrs_offset_);
+  put_value(out, static_cast<uint64_t>(entries_.size() * (attr_bytes_ + 16)));
+  put_value(out, data_offset_);
+  put_value(out, data_size_);
+  put_value(out, uint64_t{0});  // event types: gone since Linux 3.12
+  put_value(out, uint64_t{0});
   std::array<uint64_t, 4> bits{};
   if (with_features) {
     for (const auto& [bit, payload] : features_) bits.at(bit / 64U) |= uint64_t{1} << (bit % 64U);
   }
-  for (const uint64_t word : bits) put(out, word);
+  for (const uint64_t word : bits) put_value(out, word);
   return out;
 }
 
@@ -130,16 +130,16 @@ Status Writer::records(std::span<const std::byte> bytes) {
 
 Status Writer::finished_round() {
   std::string record;
-  put(record, static_cast<uint32_t>(RecordType::finished_round));
-  put(record, uint16_t{0});
-  put(record, uint16_t{8});
+  put_value(record, static_cast<uint32_t>(RecordType::finished_round));
+  put_value(record, uint16_t{0});
+  put_value(record, uint16_t{8});
   return records(record);
 }
 
 Status Writer::checkpoint() {
   if (checkpoint_ == data_size_) return {};
   std::string size;
-  put(size, data_size_);
+  put_value(size, data_size_);
   JITSCOPE_TRY(output_.overwrite(kDataSizeOffset, std::as_bytes(std::span(size))));
   checkpoint_ = data_size_;
   return {};
@@ -191,11 +191,11 @@ Status Writer::finish() {
       entries_, [](const Entry& entry) { return !entry.attribute.name.empty(); });
   if (named && !features_.contains(descriptions)) {
     std::string out;
-    put(out, static_cast<uint32_t>(entries_.size()));
-    put(out, static_cast<uint32_t>(attr_bytes_));
+    put_value(out, static_cast<uint32_t>(entries_.size()));
+    put_value(out, static_cast<uint32_t>(attr_bytes_));
     for (const Entry& entry : entries_) {
-      out += text_of(entry.attribute.attr);
-      put(out, static_cast<uint32_t>(entry.attribute.ids.size()));
+      out += string_of(entry.attribute.attr);
+      put_value(out, static_cast<uint32_t>(entry.attribute.ids.size()));
       put_string(out, entry.attribute.name);
       put_ids(out, entry.attribute.ids);
     }
@@ -204,8 +204,8 @@ Status Writer::finish() {
   std::string table;
   uint64_t at = data_offset_ + data_size_ + features_.size() * 16;
   for (const auto& [bit, payload] : features_) {
-    put(table, at);
-    put(table, static_cast<uint64_t>(payload.size()));
+    put_value(table, at);
+    put_value(table, static_cast<uint64_t>(payload.size()));
     at += payload.size();
   }
   JITSCOPE_TRY(append(table));
@@ -226,37 +226,37 @@ std::string string_feature(std::string_view text) {
 
 std::string string_list_feature(std::span<const std::string> words) {
   std::string out;
-  put(out, static_cast<uint32_t>(words.size()));
+  put_value(out, static_cast<uint32_t>(words.size()));
   for (const std::string& word : words) put_string(out, word);
   return out;
 }
 
 std::string cpu_count_feature(uint32_t available, uint32_t online) {
   std::string out;
-  put(out, available);
-  put(out, online);
+  put_value(out, available);
+  put_value(out, online);
   return out;
 }
 
 std::string sample_time_feature(uint64_t first, uint64_t last) {
   std::string out;
-  put(out, first);
-  put(out, last);
+  put_value(out, first);
+  put_value(out, last);
   return out;
 }
 
 std::string clockid_feature(uint64_t resolution_ns) {
   std::string out;
-  put(out, resolution_ns);
+  put_value(out, resolution_ns);
   return out;
 }
 
 std::string clock_data_feature(uint32_t clockid, uint64_t wall_ns, uint64_t clock_ns) {
   std::string out;
-  put(out, uint32_t{1});  // version
-  put(out, clockid);
-  put(out, wall_ns);
-  put(out, clock_ns);
+  put_value(out, uint32_t{1});  // version
+  put_value(out, clockid);
+  put_value(out, wall_ns);
+  put_value(out, clock_ns);
   return out;
 }
 
@@ -271,13 +271,13 @@ std::string build_id_entry(int32_t pid, bool kernel, std::span<const std::byte> 
   path = path.substr(0, std::min(path.find('\0'), kLongestPath));
   const size_t name = (path.size() / kNameAlignment + 1) * kNameAlignment;
   std::string out;
-  put(out, uint32_t{0});
-  put(out, static_cast<uint16_t>((kernel ? kKernel : kUser) | kSized));
-  put(out, static_cast<uint16_t>(8 + 4 + 24 + name));
-  put(out, pid);
-  out += text_of(id);
+  put_value(out, uint32_t{0});
+  put_value(out, static_cast<uint16_t>((kernel ? kKernel : kUser) | kSized));
+  put_value(out, static_cast<uint16_t>(8 + 4 + 24 + name));
+  put_value(out, pid);
+  out += string_of(id);
   out.append(kIdBytes - id.size(), '\0');
-  put(out, static_cast<uint8_t>(id.size()));
+  put_value(out, static_cast<uint8_t>(id.size()));
   out.append(3, '\0');
   out.append(path);
   out.append(name - path.size(), '\0');

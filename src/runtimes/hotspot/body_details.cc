@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kGroupBytes = 32U << 20U;
 constexpr uint64_t kMaxCallBytes = 2ULL << 30U;
 
-constexpr std::string_view kTornHeader = "nmethod changed while its lines and inlining were read";
+constexpr std::string_view kTornDetails = "nmethod changed while its lines and inlining were read";
 constexpr std::string_view kNoScopes = "lines and inlining of an nmethod not readable";
 constexpr std::string_view kNoLines = "line number table of a method not readable";
 constexpr std::string_view kTooMuch = "lines and inlining left out: more than can be read at once";
@@ -114,7 +114,7 @@ void BodyDetails::read_headers(Reading& reading, std::vector<Fresh>& fresh) cons
   check_unchanged(reading, fresh);
   std::erase_if(fresh, [&](const Fresh& entry) {
     if (!entry.unchanged) {
-      reading.note(kTornHeader, *entry.nmethod);
+      reading.note(kTornDetails, *entry.nmethod);
     } else if (!entry.areas) {
       reading.note(kNoScopes, *entry.nmethod);
     }
@@ -247,7 +247,7 @@ void BodyDetails::finish_group(Reading& reading, std::span<Fresh> group) {
   for (const Fresh& entry : group) {
     const PlacedNmethod& nmethod = *entry.nmethod;
     if (!entry.unchanged) {
-      reading.note(kTornHeader, nmethod);
+      reading.note(kTornDetails, nmethod);
       continue;
     }
     const bool named =

@@ -18,7 +18,7 @@ constexpr uint32_t kStubNameBytes = 64;
 constexpr uint64_t kEntryBytes = 8;
 // From how many nmethods on a self-check says something.
 // Of those that are kept from one look to the next.
-constexpr uint64_t kMaxNameBytes = 256U << 20U;
+constexpr uint64_t kAllNameBytes = 256U << 20U;
 constexpr size_t kEnoughToJudge = 16;
 
 constexpr std::string_view kTornHeader = "nmethod changed while being read";
@@ -180,7 +180,7 @@ void HotspotReader::read_names(MemoryReader& memory, Diagnostics& diagnostics,
   std::erase_if(known_, [](const auto& entry) { return !entry.second.seen; });
   uint64_t name_bytes = 0;
   for (const auto& [address, known] : known_) name_bytes += known.info.name->raw.size();
-  if (name_bytes > kMaxNameBytes) {
+  if (name_bytes > kAllNameBytes) {
     diagnostics.note("names of methods that are too many and too long to be kept", {},
                      methods.size());
     methods.clear();

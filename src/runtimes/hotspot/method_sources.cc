@@ -9,7 +9,6 @@
 namespace jitscope::hotspot {
 namespace {
 
-constexpr uint64_t kSlotBytes = 8;
 constexpr uint64_t kWordBytes = 8;
 // A ConstMethod with 64 KB of bytecode and all its tables; and of all methods of one call together.
 constexpr uint64_t kMaxTable = 2U << 20U;
@@ -119,7 +118,7 @@ void MethodSources::read_files(MemoryReader& memory, std::span<const MethodInfo*
   }
   pools.read(memory);
   klasses.read(memory);
-  StructBatch slots(kSlotBytes);
+  StructBatch slots(kWordBytes);
   std::vector<uint64_t> slot_of(methods.size());
   for (size_t i = 0; i < methods.size(); ++i) {
     if (methods[i] == nullptr) continue;
@@ -129,7 +128,7 @@ void MethodSources::read_files(MemoryReader& memory, std::span<const MethodInfo*
     const int64_t length = pool.get_signed(pool_length_);
     // 0: the class file has no such attribute.
     if (!pool.ok() || index == 0 || length <= 0 || index >= static_cast<uint64_t>(length)) continue;
-    slot_of[i] = methods[i]->pool + pool_size_ + index * kSlotBytes;
+    slot_of[i] = methods[i]->pool + pool_size_ + index * kWordBytes;
     slots.add(slot_of[i]);
   }
   slots.read(memory);

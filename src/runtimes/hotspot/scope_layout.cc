@@ -6,7 +6,7 @@
 namespace jitscope::hotspot {
 namespace {
 
-constexpr uint32_t kMaxHeader = 4096;
+constexpr uint32_t kMaxScopeHeader = 4096;
 // Far above real nmethods: the JVM limits one to some hundred KB of code.
 constexpr uint64_t kMaxScopeBytes = 4U << 20U;
 constexpr uint64_t kMaxMetadataBytes = 1U << 20U;
@@ -70,7 +70,7 @@ Result<ScopeLayout> ScopeLayout::open(const VmStructs& structs) {
   }
   const uint32_t desc_end =
       std::max(layout.pc_desc_.pc_offset.end(), layout.pc_desc_.scope_offset.end());
-  if (end > kMaxHeader || size < desc_end || size > 256 || size == 0 ||
+  if (end > kMaxScopeHeader || size < desc_end || size > 256 || size == 0 ||
       (layout.oop_map_count_ && layout.oop_map_count_->end() > 256)) {
     return fail(ErrorKind::not_possible,
                 "this JVM's description of its debug information contradicts itself");

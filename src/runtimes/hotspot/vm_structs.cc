@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
+#include "base/page.h"
 
 namespace jitscope::hotspot {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr size_t kMaxPages = 4096;        // 16 MiB of tables and strings; real JVMs need 0.5
 constexpr uint64_t kMaxEntries = 20'000;  // a real table has about 2,000
 constexpr size_t kMaxString = 512;
