@@ -181,6 +181,12 @@ std::span<const std::byte> PeImage::bytes(uint64_t rva, uint64_t size) const {
   return size <= all.size() ? all.first(size) : std::span<const std::byte>();
 }
 
+std::span<const std::byte> PeImage::symbol_records() const {
+  if (headers_.symbol_table == 0 || headers_.symbol_table >= file_.size()) return {};
+  const auto there = file_.subspan(headers_.symbol_table);
+  return there.first(std::min<uint64_t>(headers_.symbol_count * kCoffSymbol, there.size()));
+}
+
 ByteCursor PeImage::string_table() const {
   const uint64_t at = headers_.symbol_table + headers_.symbol_count * kCoffSymbol;
   if (headers_.symbol_table == 0 || at >= file_.size()) return {};
