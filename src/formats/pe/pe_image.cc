@@ -18,6 +18,8 @@ constexpr size_t kSectionName = 8;
 constexpr size_t kDirectory = 8;
 constexpr uint32_t kMostDirectories = 16;
 constexpr uint64_t kCoffSymbol = 18;  // bytes
+// Or many sections could each have a name as long as the file.
+constexpr uint64_t kLongestSectionName = 1024;
 
 struct Machine {
   uint16_t value;
@@ -199,7 +201,7 @@ std::string_view PeImage::section_name(const PeSection& section) const {
   if (section.name_offset == 0) return section.name;
   ByteCursor strings = string_table();
   strings.seek(section.name_offset);
-  const std::string_view name = strings.c_string();
+  const std::string_view name = strings.c_string(kLongestSectionName);
   return strings.ok() ? name : std::string_view(section.name);
 }
 
