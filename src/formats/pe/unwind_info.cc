@@ -106,6 +106,7 @@ Error nonsense(uint32_t rva) {
 }  // namespace
 
 Result<UnwindInfo> UnwindInfo::parse(const PeImage& image, uint32_t rva) {
+  if ((rva & kIndirect) != 0) return fail(nonsense(rva));
   ByteCursor cursor(image.from(rva));
   UnwindInfo out;
   const uint8_t first = cursor.u8();

@@ -52,6 +52,7 @@ struct UnwindInfo {
   std::vector<UnwindStep> steps;         // the last one that was done first
   std::optional<PeFunctionRow> chained;  // what this one continues
 
+  // An odd address is another row's (chained_row() follows it), and refused.
   static Result<UnwindInfo> parse(const PeImage& image, uint32_t rva);
 };
 

@@ -116,6 +116,7 @@ TEST(UnwindInfo, ChainsAreUndoneWhole) {
             (Steps{{Kind::push, 2, 6, 0}, {Kind::push, 4, 3, 0}}));
   const PeFunctionRow indirect{0x1070, 0x1080, indirect_at | 1U};
   EXPECT_EQ(primary_row(*file, indirect), primary);
+  EXPECT_FALSE(UnwindInfo::parse(*file, indirect.unwind));
   EXPECT_EQ(*unwind_steps(*file, indirect, 0x1070), (Steps{{Kind::push, 4, 3, 0}}));
 }
 
