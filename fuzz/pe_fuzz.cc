@@ -1,4 +1,4 @@
-// Any bytes as the headers of a PE image.
+// Any bytes as a PE image.
 #include "pe_check.h"
 
 #include <cstdint>

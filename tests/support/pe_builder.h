@@ -75,6 +75,29 @@ struct PeBuilder {
   std::string symbols;
   std::string strings;
 
+  struct Symbol {
+    std::string_view name;
+    uint32_t value = 0;
+    int section = 1;
+    uint16_t type = 0x20;
+    uint8_t storage = 2;
+    uint8_t more = 0;  // records that follow, of zeros
+  };
+  // A record of `symbols`, its name in `strings` when it is long.
+  void add_symbol(const Symbol& symbol) {
+    LittleBytes record;
+    if (symbol.name.size() <= 8) {
+      record.text(symbol.name).zeros(8 - symbol.name.size());
+    } else {
+      record.u32(0).u32(strings.size() + 4);
+      strings += symbol.name;
+      strings += '\0';
+    }
+    record.u32(symbol.value).u16(static_cast<uint16_t>(symbol.section)).u16(symbol.type);
+    record.u8(symbol.storage).u8(symbol.more).zeros(symbol.more * size_t{18});
+    symbols += record.bytes();
+  }
+
   [[nodiscard]] std::string build() const {
     std::string out(size_of_headers, '\0');
     if (out.size() < kSections + 40 * sections.size()) out.resize(kSections + 40 * sections.size());

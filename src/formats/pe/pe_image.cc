@@ -18,6 +18,8 @@ constexpr size_t kSectionName = 8;
 constexpr size_t kDirectory = 8;
 constexpr uint32_t kMostDirectories = 16;
 constexpr uint64_t kCoffSymbol = 18;  // bytes
+// Or many sections could each have a name as long as the file.
+constexpr uint64_t kLongestSectionName = 1024;
 
 struct Machine {
   uint16_t value;
@@ -181,6 +183,12 @@ std::span<const std::byte> PeImage::bytes(uint64_t rva, uint64_t size) const {
   return size <= all.size() ? all.first(size) : std::span<const std::byte>();
 }
 
+std::span<const std::byte> PeImage::symbol_records() const {
+  if (headers_.symbol_table == 0 || headers_.symbol_table >= file_.size()) return {};
+  const auto there = file_.subspan(headers_.symbol_table);
+  return there.first(std::min<uint64_t>(headers_.symbol_count * kCoffSymbol, there.size()));
+}
+
 ByteCursor PeImage::string_table() const {
   const uint64_t at = headers_.symbol_table + headers_.symbol_count * kCoffSymbol;
   if (headers_.symbol_table == 0 || at >= file_.size()) return {};
@@ -193,7 +201,7 @@ std::string_view PeImage::section_name(const PeSection& section) const {
   if (section.name_offset == 0) return section.name;
   ByteCursor strings = string_table();
   strings.seek(section.name_offset);
-  const std::string_view name = strings.c_string();
+  const std::string_view name = strings.c_string(kLongestSectionName);
   return strings.ok() ? name : std::string_view(section.name);
 }
 

@@ -98,8 +98,13 @@ class PeImage {
   // memory.
   [[nodiscard]] std::span<const std::byte> section_bytes(std::string_view name) const;
   [[nodiscard]] std::string_view section_name(const PeSection& section) const;
+  // What the file has of the COFF symbols' records (18 bytes each), and of their string table with
+  // its size in front: offsets in it count from there. Empty without.
+  [[nodiscard]] std::span<const std::byte> symbol_records() const;
+  [[nodiscard]] std::span<const std::byte> symbol_strings() const { return string_table().rest(); }
 
  private:
+  // At its beginning.
   [[nodiscard]] ByteCursor string_table() const;
 
   PeHeaders headers_;

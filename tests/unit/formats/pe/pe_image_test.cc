@@ -155,7 +155,7 @@ TEST(PeHeaders, MachinesOfDotnetNameTheSystem) {
 }
 
 TEST(PeHeaders, Corpus) {
-  EXPECT_GE(test::replay_corpus("pe", fuzz::check_pe), 6U);
+  EXPECT_GE(test::replay_corpus("pe", fuzz::check_pe), 12U);
 }
 
 }  // namespace
