@@ -53,6 +53,16 @@ class AddressSpace {
   // What is kept about any address is to be asked anew.
   void touch() { ++generation_; }
 
+  // The mappings that begin at or before an address, the nearest first, at most so many, while the
+  // function wants more.
+  template <typename Function>
+  void before(uint64_t address, size_t most, Function&& wants_more) const {
+    auto next = ranges_->upper_bound(address);
+    for (size_t i = 0; i < most && next != ranges_->begin(); ++i) {
+      --next;
+      if (!wants_more(next->second)) return;
+    }
+  }
   template <typename Function>
   void for_each(Function&& function) const {
     for (const auto& [start, range] : *ranges_) function(range);

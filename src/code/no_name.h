@@ -23,6 +23,8 @@ enum class NoName : uint8_t {
   no_map_of_file,
   map_of_other_file,
   no_line_of_file,
+  no_function_of_image,
+  image_not_read,
   stripped,
   only_exported,
   not_all_read,

@@ -42,6 +42,14 @@ std::string_view to_string(NameSource source) {
       return "vdso";
     case NameSource::offline_map:
       return "offline map";
+    case NameSource::ready_to_run:
+      return "readytorun";
+    case NameSource::pe_symbol:
+      return "pe symbol";
+    case NameSource::pe_export:
+      return "nearest export";
+    case NameSource::pe_bounds:
+      return "function bounds";
     case NameSource::perf_map:
       return "perf map";
   }

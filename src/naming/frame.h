@@ -33,8 +33,12 @@ enum class NameSource : uint8_t {
   kernel,
   bpf,
   vdso,
-  offline_map,  // --map
-  perf_map,     // untimed
+  offline_map,   // --map
+  ready_to_run,  // .NET code compiled ahead of time
+  pe_symbol,     // a PE image's COFF symbol
+  pe_export,     // the nearest export of a stripped one
+  pe_bounds,     // where a function of such an image begins; it has no name
+  perf_map,      // untimed
 };
 [[nodiscard]] std::string_view to_string(NameSource source);
 

@@ -6,6 +6,8 @@
 #include "naming/copied_names.h"
 #include "naming/elf_names.h"
 #include "naming/offline_images.h"
+#include "naming/pe_images.h"
+#include "naming/pe_names.h"
 #include "runtimes/all_runtimes.h"
 
 namespace jitscope {
@@ -34,13 +36,15 @@ Resolver::Resolver(SourceContext& context, const NamingOptions& options)
       jit_(context, options, tables_) {
   auto elf = std::make_unique<ElfNames>(context, options, tables_);
   auto copied = std::make_unique<CopiedNames>(*elf, context, options, tables_);
+  pe_images_ = std::make_unique<PeImages>(context, options);
   auto offline = std::make_unique<OfflineImages>(context.files, tables_, options.root);
   offline_ = offline.get();
   // In the order of trust (docs/naming.md).
   sources_.push_back(std::make_unique<TimedNames>(jit_));
   sources_.push_back(std::make_unique<KernelPages>(tables_));
-  sources_.push_back(std::move(elf));
   sources_.push_back(std::move(offline));
+  sources_.push_back(std::make_unique<PeNames>(*pe_images_, context, options, tables_));
+  sources_.push_back(std::move(elf));
   sources_.push_back(std::make_unique<UntimedNames>(jit_));
   sources_.push_back(std::move(copied));
 }

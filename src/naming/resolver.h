@@ -19,6 +19,7 @@
 namespace jitscope {
 
 class OfflineImages;
+class PeImages;
 
 class Resolver {
  public:
@@ -60,6 +61,7 @@ class Resolver {
   NameTables tables_;
   KernelNames kernel_;
   JitNames jit_;
+  std::unique_ptr<PeImages> pe_images_;
   std::vector<std::unique_ptr<SourceOfNames>> sources_;  // in the order of trust
   OfflineImages* offline_ = nullptr;                     // one of them
 };

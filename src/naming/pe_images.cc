@@ -1,0 +1,211 @@
+// See pe_images.h.
+#include "naming/pe_images.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "base/byte_cursor.h"
+#include "base/open_file.h"
+#include "base/page.h"
+#include "base/path.h"
+#include "symbolize/pe/bundle_file.h"
+
+namespace jitscope {
+namespace {
+
+// How many mappings in front of anonymous memory are looked at for the header of its image.
+constexpr size_t kMostBefore = 64;
+constexpr uint64_t kFarthestHeader = uint64_t{1} << 31U;
+
+struct FileSpan {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+// What an ELF file loads; nothing when the bytes are no 64-bit ELF file. Elf64_Ehdr, Elf64_Phdr.
+std::optional<std::vector<FileSpan>> elf_loads(std::span<const std::byte> head) {
+  constexpr uint32_t magic = 0x464c457f;
+  constexpr uint8_t wide = 2;
+  constexpr uint32_t load = 1;
+  ByteCursor cursor(head);
+  if (cursor.u32() != magic || cursor.u8() != wide) return std::nullopt;
+  cursor.seek(32);
+  const uint64_t table = cursor.u64();
+  cursor.seek(54);
+  const uint16_t size = cursor.u16();
+  const uint16_t count = cursor.u16();
+  std::vector<FileSpan> loads;
+  for (uint64_t i = 0; i < count && cursor.ok(); ++i) {
+    cursor.seek(table + i * size);
+    const uint32_t type = cursor.u32();
+    cursor.skip(4);
+    const uint64_t offset = cursor.u64();
+    cursor.skip(16);
+    const uint64_t in_file = cursor.u64();
+    if (cursor.ok() && type == load) loads.push_back({offset, in_file});
+  }
+  if (!cursor.ok()) return std::nullopt;
+  return loads;
+}
+
+bool holds(const FileSpan& span, uint64_t offset) {
+  return offset >= span.offset && offset - span.offset < span.size;
+}
+
+}  // namespace
+
+struct PeImages::Entry {
+  bool opened = false;
+  NoName why = NoName::none;
+  std::shared_ptr<const OpenedFile> file;
+  std::string base;
+  std::unique_ptr<PeFile> image;  // the file is one
+  // An ELF file: what it loads, and once an address lies elsewhere what is bundled in it.
+  std::vector<FileSpan> loads;
+  bool searched = false;
+  std::optional<BundleManifest> bundle;
+  std::map<uint64_t, std::unique_ptr<PeFile>> parts;  // by offset; null: no PE image
+};
+
+PeImages::PeImages(SourceContext& context, const NamingOptions& options)
+    : context_(context), options_(options) {}
+PeImages::~PeImages() = default;
+
+// The kernel tells a file's inode with its mapping; a file that was written later is another one,
+// too.
+NoName PeImages::why_not_same(const MappedFileInfo& info, const OpenedFile& file) const {
+  if (info.deleted) return NoName::file_deleted;
+  if (options_.force || !options_.root.empty() || !context_.facts.of_this_machine()) {
+    return NoName::none;
+  }
+  if (info.inode != 0 && info.inode != file.status.st_ino) return NoName::file_changed;
+  const auto& header = context_.facts.header();
+  const auto begin =
+      header.first_sample_time ? context_.facts.wall_time(*header.first_sample_time) : std::nullopt;
+  constexpr int64_t second = 1'000'000'000;
+  const int64_t modified = file.status.st_mtim.tv_sec * second + file.status.st_mtim.tv_nsec;
+  if (begin && modified > *begin + context_.facts.wall_slack()) return NoName::file_changed;
+  return NoName::none;
+}
+
+void PeImages::open(Entry& entry, const MappedFileInfo& info) {
+  entry.opened = true;
+  if (info.kind != MappingKind::file && info.kind != MappingKind::deleted_file) return;
+  auto file = open_regular_file(info.path, options_.root);
+  if (!file) return;
+  std::array<std::byte, 4096> head{};
+  const ssize_t got = ::pread(file->fd.get(), head.data(), head.size(), 0);
+  if (got <= 0) return;
+  const auto bytes = std::span<const std::byte>(head).first(static_cast<size_t>(got));
+  const bool pe = bytes.size() > 2 && bytes[0] == std::byte{'M'} && bytes[1] == std::byte{'Z'};
+  auto loads = pe ? std::nullopt : elf_loads(bytes);
+  if (!pe && !loads) return;
+  entry.base = info.base;
+  const NoName other = why_not_same(info, *file);
+  entry.file = std::make_shared<const OpenedFile>(std::move(*file));
+  if (loads) {
+    entry.loads = std::move(*loads);
+    return;
+  }
+  const auto size = static_cast<uint64_t>(entry.file->status.st_size);
+  if (auto image = PeFile::open(entry.file, {0, size}, info.base)) {
+    entry.image = std::move(*image);
+    entry.why = other;
+  }
+}
+
+PeImages::Entry& PeImages::entry(uint32_t file) {
+  std::unique_ptr<Entry>& entry = entries_[file];
+  if (entry == nullptr) entry = std::make_unique<Entry>();
+  if (!entry->opened) open(*entry, context_.files.info(file));
+  return *entry;
+}
+
+std::optional<PePlace> PeImages::in_file(uint32_t file, uint64_t offset) {
+  Entry& known = entry(file);
+  PePlace place;
+  place.file = file;
+  if (known.image != nullptr) {
+    place.why = known.why;
+    const auto rva = known.image->headers().rva_of(offset);
+    if (rva) {
+      place.rva = *rva;
+      place.file_offset = offset;
+      if (known.why == NoName::none) place.image = known.image.get();
+    } else if (place.why == NoName::none) {
+      place.why = NoName::no_function_of_image;
+    }
+    return place;
+  }
+  if (known.loads.empty() ||
+      std::ranges::any_of(known.loads, [&](const FileSpan& each) { return holds(each, offset); })) {
+    return std::nullopt;
+  }
+  if (!known.searched) {
+    known.searched = true;
+    known.bundle = read_bundle(*known.file);
+  }
+  const BundleEntry* part = known.bundle ? known.bundle->at(offset) : nullptr;
+  if (part == nullptr) return std::nullopt;
+  const auto [it, fresh] = known.parts.try_emplace(part->offset);
+  if (fresh && part->compressed == 0) {
+    auto image =
+        PeFile::open(known.file, {part->offset, part->size}, std::string(base_name(part->path)));
+    if (image) it->second = std::move(*image);
+  }
+  if (it->second == nullptr) return std::nullopt;
+  place.in_bundle = true;
+  place.why = why_not_same(context_.files.info(file), *known.file);
+  const auto rva = it->second->headers().rva_of(offset - part->offset);
+  if (!rva) {
+    if (place.why == NoName::none) place.why = NoName::no_function_of_image;
+    return place;
+  }
+  place.rva = *rva;
+  place.file_offset = offset - part->offset;
+  if (place.why == NoName::none) place.image = it->second.get();
+  return place;
+}
+
+// A loader that finds no pages of the file to map (Wine, for sections that lie at other offsets in
+// a page than their addresses) copies them to anonymous memory; the header is still the file's.
+std::optional<PePlace> PeImages::in_memory(const Question& question) {
+  std::optional<PePlace> found;
+  question.life.space.before(question.lookup, kMostBefore, [&](const MappedRange& range) {
+    if (question.lookup - range.start > kFarthestHeader) return false;
+    if (range.memory || range.page_offset != 0) return true;
+    Entry& known = entry(range.file);
+    if (known.image == nullptr) return true;
+    const PeHeaders& headers = known.image->headers();
+    const uint64_t rva = question.lookup - range.start;
+    if (rva >= headers.size_of_image) return false;
+    // A flat view of the file, which is no loaded image: sections lie where they do not belong.
+    const uint64_t last = range.end - range.start - 1;
+    const auto flat = headers.rva_of(last);
+    if (flat && *flat != last) return true;
+    PePlace place;
+    place.file = range.file;
+    place.rva = static_cast<uint32_t>(rva);
+    place.why = known.why;
+    place.file_offset = headers.offset_of(rva);
+    if (known.why == NoName::none) place.image = known.image.get();
+    found = place;
+    return false;
+  });
+  return found;
+}
+
+std::optional<PePlace> PeImages::at(const Question& question) {
+  if (question.special()) return std::nullopt;
+  if (question.in_memory()) return in_memory(question);
+  if (question.file.kind != MappingKind::file && question.file.kind != MappingKind::deleted_file) {
+    return std::nullopt;
+  }
+  return in_file(question.range.file, question.range.file_offset(question.lookup));
+}
+
+}  // namespace jitscope

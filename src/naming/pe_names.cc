@@ -1,0 +1,99 @@
+// See pe_names.h.
+#include "naming/pe_names.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "naming/jit_name.h"
+#include "symbolize/demangle.h"
+
+namespace jitscope {
+namespace {
+
+NameSource source_of(PeNameSource source) {
+  switch (source) {
+    case PeNameSource::ready_to_run:
+      return NameSource::ready_to_run;
+    case PeNameSource::symbol:
+      return NameSource::pe_symbol;
+    case PeNameSource::nearest_export:
+      return NameSource::pe_export;
+    case PeNameSource::bounds:
+      break;
+  }
+  return NameSource::pe_bounds;
+}
+
+}  // namespace
+
+Frame PeNames::frame_of(const PePlace& place, PeName name) const {
+  const MappedFileInfo& file = context_.files.info(place.file);
+  Frame frame;
+  frame.source = source_of(name.source);
+  if (name.source == PeNameSource::ready_to_run) {
+    JitName jit = jit_name(Runtime::dotnet, name.raw, false);
+    frame.method = std::move(jit.method);
+    frame.raw = std::move(jit.raw);
+    frame.tier = jit.tier;
+    frame.kind = jit.kind;
+  } else {
+    frame.method = options_.demangle ? demangle(name.raw) : name.raw;
+    frame.raw = std::move(name.raw);
+    frame.kind = FrameKind::native;
+  }
+  frame.dso = place.image->name();
+  frame.dso_path = place.in_bundle ? file.shown + "!" + place.image->name() : file.shown;
+  frame.place = FramePlace::file;
+  return frame;
+}
+
+Resolution PeNames::without_name(Question& question, const PePlace& place, NoName why) {
+  question.reach.narrow(question.lookup, question.lookup);
+  const MappedFileInfo& file = context_.files.info(place.file);
+  Resolution out =
+      tables_.nameless(question.query, why, FramePlace::file,
+                       place.image != nullptr ? place.image->name() : file.base, file.shown);
+  return out;
+}
+
+std::optional<Resolution> PeNames::answer(Question& question) {
+  const auto place = images_.at(question);
+  if (!place) return std::nullopt;
+  if (place->image == nullptr) return without_name(question, *place, place->why);
+  auto name = place->image->at(place->rva);
+  if (!name) {
+    // Of no function: thunks through which ReadyToRun code calls, padding, data.
+    return without_name(
+        question, *place,
+        place->image->why_not().empty() ? NoName::no_function_of_image : NoName::image_not_read);
+  }
+  const AddressQuery& query = question.query;
+  const uint64_t inside = place->rva - name->start;
+  if (options_.lines) {
+    question.reach.narrow(question.lookup, question.lookup);
+  } else {
+    const uint64_t behind = name->size > inside ? name->size - inside - 1 : 0;
+    question.reach.narrow(question.lookup - std::min(inside, question.lookup),
+                          question.lookup + std::min(behind, UINT64_MAX - question.lookup));
+  }
+  Resolution out;
+  out.named = true;
+  Location& location = out.location;
+  const MappedRange& range = question.range;
+  location.shown_ip = range.memory ? query.ip : range.file_offset(query.ip);
+  location.symbol_offset = inside + (query.ip - question.lookup);
+  const uint64_t start = query.ip - location.symbol_offset;
+  const uint32_t size = name->size;
+  const auto [made, fresh] = made_.try_emplace(MadeKey{place->image, name->start, 0, place->file});
+  if (fresh) {
+    made->second.frame = tables_.frames().number(frame_of(*place, std::move(*name)));
+    made->second.dso = tables_.dso_number(context_.files.info(place->file).shown);
+  }
+  location.frame = made->second.frame;
+  location.dso = made->second.dso;
+  location.jit =
+      tables_.jit_number(place->image, start, {nullptr, kNoBody, start, size, location.frame});
+  return out;
+}
+
+}  // namespace jitscope

@@ -1,0 +1,183 @@
+// See pe_file.h.
+#include "symbolize/pe/pe_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "formats/pe/runtime_functions.h"
+#include "formats/r2r/r2r_header.h"
+
+namespace jitscope {
+namespace {
+
+// What is there of it: a file may shrink while it is read.
+std::vector<std::byte> read_part(int fd, uint64_t offset, uint64_t size) {
+  std::vector<std::byte> bytes(size);
+  size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got =
+        ::pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PeFile>> PeFile::open(std::shared_ptr<const OpenedFile> file, FilePart part,
+                                             std::string name) {
+  const std::vector<std::byte> head =
+      read_part(file->fd.get(), part.offset, std::min<uint64_t>(part.size, PeHeaders::kHead));
+  std::unique_ptr<PeFile> out(new PeFile());
+  JITSCOPE_ASSIGN(out->headers_, PeHeaders::parse(head));
+  out->file_ = std::move(file);
+  out->part_ = part;
+  out->name_ = std::move(name);
+  return out;
+}
+
+PeFile::~PeFile() = default;
+
+void PeFile::load() {
+  if (loaded_) return;
+  loaded_ = true;
+  const auto whole = static_cast<uint64_t>(file_->status.st_size);
+  if (const std::string why = why_too_large(file_->status, uint64_t{8} << 30U);
+      !why.empty() || part_.size > kMostBytes || part_.offset > whole) {
+    why_not_ = !why.empty() ? why : fmt::format("an image of {} bytes is not read", part_.size);
+    file_.reset();
+    return;
+  }
+  bytes_ = std::make_shared<std::vector<std::byte>>(
+      read_part(file_->fd.get(), part_.offset, part_.size));
+  file_.reset();
+  auto image = PeImage::parse(*bytes_);
+  if (!image) {
+    why_not_ = to_string(image.error());
+    return;
+  }
+  image_ = std::move(*image);
+  if (const auto header = R2rHeader::read(*image_)) kind_ = header->kind;
+  if (kind_ == R2rKind::ready_to_run || kind_ == R2rKind::composite ||
+      kind_ == R2rKind::component) {
+    auto r2r = R2rImage::read(*image_, bytes_);
+    if (r2r) {
+      r2r_ = std::move(*r2r);
+      return;
+    }
+    why_not_ = to_string(r2r.error());
+  } else if (kind_ == R2rKind::il_only) {
+    why_not_ = std::string(jitscope::describe(kind_));
+    return;
+  }
+  if (image_->headers().machine != PeMachine::x86_64) {
+    why_not_ = image_->headers().machine == PeMachine::x86
+                   ? "a 32-bit image: only those for x86-64 are read"
+                   : "an image for another machine than x86-64";
+    return;
+  }
+  symbols_ = PeSymbols::of(*image_);
+  for (const Error& damage : symbols_->damage()) {
+    if (why_not_.empty()) why_not_ = to_string(damage);
+  }
+}
+
+std::optional<PeName> PeFile::at(uint32_t rva) {
+  load();
+  PeName out;
+  if (r2r_) {
+    const auto index = r2r_->method_at(rva);
+    if (!index) return std::nullopt;
+    const R2rMethod& method = r2r_->methods()[*index];
+    out.start = method.start;
+    out.size = method.end - method.start;
+    if (auto name = r2r_->name(*index)) {
+      out.raw = std::move(name->full);
+      out.source = PeNameSource::ready_to_run;
+    } else {
+      out.raw = fmt::format("{}+{:#x}", name_, method.start);
+    }
+    return out;
+  }
+  if (!symbols_) return std::nullopt;
+  const auto symbol = symbols_->at(rva);
+  if (!symbol) return std::nullopt;
+  out.start = symbol->start;
+  out.size = symbol->size;
+  switch (symbol->kind) {
+    case PeNameKind::symbol:
+      out.source = PeNameSource::symbol;
+      break;
+    case PeNameKind::nearest_export:
+      out.source = PeNameSource::nearest_export;
+      break;
+    case PeNameKind::bounds:
+      out.raw = fmt::format("{}+{:#x}", name_, symbol->start);
+      return out;
+  }
+  out.raw = symbol->name;
+  return out;
+}
+
+const std::string& PeFile::why_not() {
+  load();
+  return why_not_;
+}
+
+std::string PeFile::describe() {
+  load();
+  if (r2r_) {
+    const R2rHeader& header = r2r_->header();
+    return fmt::format("{} {}.{}, {} methods", jitscope::describe(kind_), header.major,
+                       header.minor, r2r_->methods().size());
+  }
+  if (!symbols_) return why_not_;
+  std::string kind;
+  if (kind_ == R2rKind::ngen) kind = "compiled by NGEN, ";
+  if (symbols_->has_coff()) return fmt::format("{}COFF symbols", kind);
+  return fmt::format("{}no symbols, {} exports, bounds of {} functions", kind, symbols_->exports(),
+                     symbols_->size());
+}
+
+const R2rImage* PeFile::ready_to_run() {
+  load();
+  return r2r_ ? &*r2r_ : nullptr;
+}
+
+const PeSymbols* PeFile::symbols() {
+  load();
+  return symbols_ ? &*symbols_ : nullptr;
+}
+
+const PeDebugEntries& PeFile::debug_entries() {
+  load();
+  if (!debug_) debug_ = image_ ? PeDebugEntries::parse(*image_) : PeDebugEntries();
+  return *debug_;
+}
+
+std::vector<uint32_t> PeFile::function_starts() {
+  load();
+  std::vector<uint32_t> starts;
+  if (r2r_) {
+    for (const R2rMethod& method : r2r_->methods()) starts.push_back(method.start);
+  } else if (image_) {
+    if (const auto functions = RuntimeFunctions::parse(*image_)) {
+      for (const RuntimeFunction& each : functions->all()) starts.push_back(each.begin);
+    }
+  }
+  return starts;
+}
+
+std::span<const std::byte> PeFile::bytes() {
+  load();
+  return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>();
+}
+
+}  // namespace jitscope

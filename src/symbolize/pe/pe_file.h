@@ -1,0 +1,89 @@
+// PeFile: names for the code of one PE image, in a file of its own or inside a single-file program:
+// ReadyToRun methods, COFF symbols, exports, and where functions begin and end.
+//
+// The headers are read at once, the rest when the first name is asked for: at most kMostBytes of
+// it, kept as long as the object (names of ReadyToRun methods are decoded when they are asked for).
+// Strangers made the file: what is in it decides nothing but names. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/open_file.h"
+#include "base/result.h"
+#include "formats/pe/debug_entries.h"
+#include "formats/pe/pe_image.h"
+#include "formats/pe/pe_symbols.h"
+#include "formats/r2r/r2r_image.h"
+
+namespace jitscope {
+
+enum class PeNameSource : uint8_t { ready_to_run, symbol, nearest_export, bounds };
+
+struct PeName {
+  std::string raw;     // as the runtime or the symbol table has it; "name.dll+0x1450" of bounds
+  uint32_t start = 0;  // RVA
+  uint32_t size = 0;   // 0: not known
+  PeNameSource source = PeNameSource::bounds;
+};
+
+// Where an image lies in a file.
+struct FilePart {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+class PeFile {
+ public:
+  static constexpr uint64_t kMostBytes = uint64_t{512} << 20U;
+
+  // `file` is shared by the parts of a single-file program. `name`: what bounds are shown with.
+  // damaged: no PE image.
+  static Result<std::unique_ptr<PeFile>> open(std::shared_ptr<const OpenedFile> file, FilePart part,
+                                              std::string name);
+  ~PeFile();
+
+  [[nodiscard]] const PeHeaders& headers() const { return headers_; }
+  [[nodiscard]] const FilePart& part() const { return part_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // Nothing: why_not() says why.
+  [[nodiscard]] std::optional<PeName> at(uint32_t rva);
+  // After at(): empty, or why there are no names but what at() gave: "made of IL alone".
+  [[nodiscard]] const std::string& why_not();
+  // What it has: "ReadyToRun 9.1, 1,416 methods", "4,598 symbols", "12 exports, 300 functions".
+  [[nodiscard]] std::string describe();
+  // Null: not that kind, or not readable.
+  [[nodiscard]] const R2rImage* ready_to_run();
+  [[nodiscard]] const PeSymbols* symbols();
+  [[nodiscard]] const PeDebugEntries& debug_entries();
+  // Where functions begin, by address: ReadyToRun methods, else functions with unwinding.
+  [[nodiscard]] std::vector<uint32_t> function_starts();
+  // The image's bytes as they lie in the file; empty when they cannot be read.
+  [[nodiscard]] std::span<const std::byte> bytes();
+
+ private:
+  PeFile() = default;
+  void load();
+
+  std::shared_ptr<const OpenedFile> file_;
+  FilePart part_;
+  std::string name_;
+  PeHeaders headers_;
+  bool loaded_ = false;
+  std::string why_not_;
+  std::shared_ptr<std::vector<std::byte>> bytes_;
+  R2rKind kind_ = R2rKind::native;
+  std::optional<PeImage> image_;
+  std::optional<R2rImage> r2r_;
+  std::optional<PeSymbols> symbols_;
+  std::optional<PeDebugEntries> debug_;
+};
+
+}  // namespace jitscope
