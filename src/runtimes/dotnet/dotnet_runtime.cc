@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "code/display_name.h"
+#include "runtimes/dotnet/dotnet_spelling.h"
 
 namespace jitscope {
 namespace {
@@ -29,10 +30,10 @@ MapName parse_dotnet(std::string_view raw) {
     type.remove_prefix(blank + 1);
   }
   if (type.empty()) return out;
-  out.name.type = type;
+  out.name.type = dotnet_spelling(type);
   out.name.function = before.substr(colons + 2);
   if (open != std::string_view::npos) {
-    out.name.parameters = text.substr(open + 1, text.size() - open - 2);
+    out.name.parameters = dotnet_spelling(text.substr(open + 1, text.size() - open - 2));
     out.name.has_parameters = true;
   }
   if (out.name.function.starts_with("IL_STUB")) {
