@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "doctor/advice.h"
+#include "naming/pe_images.h"
 #include "runtimes/all_runtimes.h"
 
 namespace jitscope {
@@ -208,6 +209,10 @@ Diagnosis diagnose(Session& session, const Profile& profile) {
       if (!finding.used && !missed) continue;
       result.sources.push_back({life->pid, life->comm, finding.used, finding.text});
     }
+  }
+  for (PeStory& story : session.resolver().images()) {
+    result.images.push_back(
+        {std::move(story.path), std::move(story.names), std::move(story.advice)});
   }
   for (auto& [key, complaint] : complaints) {
     complaint.pid = std::get<0>(key);

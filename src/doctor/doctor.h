@@ -28,6 +28,13 @@ struct SourceUse {
   std::string text;
 };
 
+// A mapped file that is no ELF but is read for its names.
+struct ImageUse {
+  std::string path;
+  std::string names;   // what named its code, or why nothing did
+  std::string advice;  // what would name more; may be empty
+};
+
 struct Diagnosis {
   uint64_t samples = 0;
   uint64_t frames = 0;
@@ -37,6 +44,7 @@ struct Diagnosis {
   uint64_t ambiguous_leaves = 0;
   std::vector<Complaint> complaints;  // most leaf samples first
   std::vector<SourceUse> sources;
+  std::vector<ImageUse> images;  // by path
   std::vector<std::string> notes;  // about the recording as a whole
 };
 

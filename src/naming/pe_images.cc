@@ -199,6 +199,27 @@ std::optional<PePlace> PeImages::in_memory(const Question& question) {
   return found;
 }
 
+std::vector<PeStory> PeImages::stories() const {
+  std::vector<PeStory> out;
+  const auto tell = [&](const std::string& path, NoName why, PeFile* image) {
+    if (image == nullptr) return;
+    if (why != NoName::none) {
+      out.push_back({path, std::string(to_string(why)), std::string(advice_of(why))});
+    } else if (image->asked()) {
+      out.push_back({path, image->describe(), image->advice()});
+    }
+  };
+  for (const auto& [file, known] : entries_) {
+    const std::string& path = context_.files.info(file).shown;
+    tell(path, known->why, known->image.get());
+    for (const auto& [offset, part] : known->parts) {
+      if (part != nullptr) tell(path + "!" + part->name(), NoName::none, part.get());
+    }
+  }
+  std::ranges::stable_sort(out, {}, &PeStory::path);
+  return out;
+}
+
 std::optional<PePlace> PeImages::at(const Question& question) {
   if (question.special()) return std::nullopt;
   if (question.in_memory()) return in_memory(question);

@@ -32,6 +32,13 @@ struct PePlace {
   bool in_bundle = false;
 };
 
+// An image that addresses were looked up in.
+struct PeStory {
+  std::string path;    // "HOST!ENTRY" of a part
+  std::string names;   // what named it, or why nothing did
+  std::string advice;  // what would name more; may be empty
+};
+
 class PeImages {
  public:
   PeImages(SourceContext& context, const NamingOptions& options);
@@ -39,6 +46,8 @@ class PeImages {
 
   // Nothing: no PE image is there.
   std::optional<PePlace> at(const Question& question);
+  // By path.
+  [[nodiscard]] std::vector<PeStory> stories() const;
 
  private:
   struct Entry;

@@ -50,6 +50,10 @@ Resolver::Resolver(SourceContext& context, const NamingOptions& options)
 }
 Resolver::~Resolver() = default;
 
+std::vector<PeStory> Resolver::images() const {
+  return pe_images_->stories();
+}
+
 Status Resolver::add_offline_map(const std::string& option) {
   return offline_->add(option);
 }

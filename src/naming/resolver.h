@@ -20,6 +20,7 @@ namespace jitscope {
 
 class OfflineImages;
 class PeImages;
+struct PeStory;
 
 class Resolver {
  public:
@@ -34,6 +35,9 @@ class Resolver {
   Status add_offline_map(const std::string& option);
   // Asked after all others. Before the first address is resolved.
   void add(std::unique_ptr<SourceOfNames> source) { sources_.push_back(std::move(source)); }
+
+  // The PE images that addresses were looked up in.
+  [[nodiscard]] std::vector<PeStory> images() const;
 
   [[nodiscard]] NameTables& tables() { return tables_; }
   [[nodiscard]] FrameTable& frames() { return tables_.frames(); }

@@ -81,6 +81,11 @@ std::string doctor_text(const Diagnosis& diagnosis) {
     out += fmt::format("  {} {}: {} {}\n", printable(source.process), source.pid,
                        source.used ? "used" : "not used:", printable(source.text));
   }
+  if (!diagnosis.images.empty()) out += "\nmapped images that are no ELF files:\n";
+  for (const ImageUse& image : diagnosis.images) {
+    out += fmt::format("  {}: {}\n", printable(image.path), printable(image.names));
+    if (!image.advice.empty()) out += fmt::format("    -> {}\n", printable(image.advice));
+  }
   if (!diagnosis.notes.empty()) out += "\nabout the recording:\n";
   for (const std::string& note : diagnosis.notes) out += "  " + printable(note) + "\n";
   return out;
@@ -113,6 +118,11 @@ std::string doctor_json(const Diagnosis& diagnosis) {
         .text("process", source.process)
         .boolean("used", source.used)
         .text("text", source.text);
+    out += line.str() + "\n";
+  }
+  for (const ImageUse& image : diagnosis.images) {
+    JsonObject line("image");
+    line.text("path", image.path).text("names", image.names).text("advice", image.advice);
     out += line.str() + "\n";
   }
   for (const std::string& note : diagnosis.notes) {

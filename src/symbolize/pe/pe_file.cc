@@ -146,6 +146,22 @@ std::string PeFile::describe() {
                      symbols_->size());
 }
 
+std::string PeFile::advice() {
+  load();
+  if (r2r_ || (symbols_ && symbols_->has_coff()) || !image_) return "";
+  if (kind_ == R2rKind::ngen) return "NGEN's names are in its own metadata, which is not read";
+  const PeDebugEntries& debug = debug_entries();
+  if (debug.debug_link) {
+    return fmt::format("put its debug file {} beside it, or into .debug/ there",
+                       debug.debug_link->name);
+  }
+  if (debug.code_view && !debug.code_view->path.empty()) {
+    return fmt::format("its symbols are in {}: PDB files are not read, give a map: --map FILE={}",
+                       debug.code_view->path, name_);
+  }
+  return fmt::format("build it without -s, or give its symbols with --map FILE={}", name_);
+}
+
 const R2rImage* PeFile::ready_to_run() {
   load();
   return r2r_ ? &*r2r_ : nullptr;

@@ -52,6 +52,8 @@ class PeFile {
   [[nodiscard]] const PeHeaders& headers() const { return headers_; }
   [[nodiscard]] const FilePart& part() const { return part_; }
   [[nodiscard]] const std::string& name() const { return name_; }
+  // Whether it was asked for a name.
+  [[nodiscard]] bool asked() const { return loaded_; }
 
   // Nothing: why_not() says why.
   [[nodiscard]] std::optional<PeName> at(uint32_t rva);
@@ -59,6 +61,8 @@ class PeFile {
   [[nodiscard]] const std::string& why_not();
   // What it has: "ReadyToRun 9.1, 1,416 methods", "4,598 symbols", "12 exports, 300 functions".
   [[nodiscard]] std::string describe();
+  // What would name more of it; empty: nothing is missing, or nothing helps.
+  [[nodiscard]] std::string advice();
   // Null: not that kind, or not readable.
   [[nodiscard]] const R2rImage* ready_to_run();
   [[nodiscard]] const PeSymbols* symbols();
