@@ -183,10 +183,12 @@ std::optional<PePlace> PeImages::in_memory(const Question& question) {
     const PeHeaders& headers = known.image->headers();
     const uint64_t rva = question.lookup - range.start;
     if (rva >= headers.size_of_image) return false;
-    // A flat view of the file, which is no loaded image: sections lie where they do not belong.
+    // A flat view of the file, which is no loaded image: sections lie where they do not belong. Of
+    // small sections there are some in the header's page, too.
     const uint64_t last = range.end - range.start - 1;
+    const uint64_t header_pages = (headers.size_of_headers + kPage - 1) & ~(kPage - 1);
     const auto flat = headers.rva_of(last);
-    if (flat && *flat != last) return true;
+    if (last >= header_pages && flat && *flat != last) return true;
     PePlace place;
     place.file = range.file;
     place.rva = static_cast<uint32_t>(rva);
