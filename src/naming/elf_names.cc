@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
+
+#include "naming/source_frames.h"
 
 namespace jitscope {
 
@@ -88,27 +89,8 @@ bool ElfNames::name(Question& question, Resolution& out) {
 // File and line, and what was inlined at the address.
 void ElfNames::add_source(const ElfImage& image, uint64_t address, Frame& frame,
                           Location& location) {
-  std::vector<SourceFrame> frames;
-  if (WorkBudget& budget = context_.files.budget(); !budget.spent()) {
-    const WorkBudget::Piece piece(budget);
-    frames = image.source_frames(address);
-  }
-  std::vector<FrameId> copies;
-  for (size_t i = 0; options_.inlined && i + 1 < frames.size(); ++i) {
-    Frame inlined = frame;
-    inlined.method = frames[i].function;
-    inlined.raw = frames[i].function;
-    inlined.kind = FrameKind::native_inlined;
-    inlined.file = frames[i].file;
-    inlined.line = frames[i].line;
-    copies.push_back(tables_.frames().number(std::move(inlined)));
-  }
-  if (!copies.empty()) location.inlined = tables_.inlined_number(std::move(copies));
-  if (frames.empty()) return;
-  // Without the inlined ones the line is that of the innermost.
-  const SourceFrame& source = options_.inlined ? frames.back() : frames.front();
-  frame.file = source.file;
-  frame.line = source.line;
+  add_source_frames(
+      context_, options_, tables_, [&] { return image.source_frames(address); }, frame, location);
 }
 
 }  // namespace jitscope

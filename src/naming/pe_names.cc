@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "naming/jit_name.h"
+#include "naming/source_frames.h"
 #include "symbolize/demangle.h"
 
 namespace jitscope {
@@ -69,7 +70,8 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   }
   const AddressQuery& query = question.query;
   const uint64_t inside = place->rva - name->start;
-  if (options_.lines) {
+  const bool with_source = options_.lines || options_.inlined;
+  if (with_source) {
     question.reach.narrow(question.lookup, question.lookup);
   } else {
     const uint64_t behind = name->size > inside ? name->size - inside - 1 : 0;
@@ -85,8 +87,15 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   const uint64_t start = query.ip - location.symbol_offset;
   const uint32_t size = name->size;
   const auto [made, fresh] = made_.try_emplace(MadeKey{place->image, name->start, 0, place->file});
-  if (fresh) {
-    made->second.frame = tables_.frames().number(frame_of(*place, std::move(*name)));
+  if (fresh || with_source) {
+    Frame frame = frame_of(*place, std::move(*name));
+    if (with_source) {
+      add_source_frames(
+          context_, options_, tables_,
+          [&] { return place->image->source_frames(place->rva, context_.files.elf_options()); },
+          frame, location);
+    }
+    made->second.frame = tables_.frames().number(std::move(frame));
     made->second.dso = tables_.dso_number(context_.files.info(place->file).shown);
   }
   location.frame = made->second.frame;

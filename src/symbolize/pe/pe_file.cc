@@ -10,6 +10,7 @@
 
 #include "formats/pe/runtime_functions.h"
 #include "formats/r2r/r2r_header.h"
+#include "symbolize/pe/pe_debug.h"
 
 namespace jitscope {
 namespace {
@@ -160,6 +161,21 @@ std::string PeFile::advice() {
                        debug.code_view->path, name_);
   }
   return fmt::format("build it without -s, or give its symbols with --map FILE={}", name_);
+}
+
+std::vector<SourceFrame> PeFile::source_frames(uint32_t rva, const ElfImageOptions& options) {
+  load();
+  if (!dwarf_tried_) {
+    dwarf_tried_ = true;
+    std::vector<std::byte> elf = image_ && symbols_ ? debug_elf(*image_) : std::vector<std::byte>();
+    if (!elf.empty()) {
+      if (auto opened = ElfImage::from_memory(std::move(elf), name_, options)) {
+        dwarf_ = std::move(*opened);
+      }
+    }
+  }
+  if (dwarf_ == nullptr) return {};
+  return dwarf_->source_frames(headers_.image_base + rva);
 }
 
 const R2rImage* PeFile::ready_to_run() {

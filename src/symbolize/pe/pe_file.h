@@ -21,6 +21,7 @@
 #include "formats/pe/pe_image.h"
 #include "formats/pe/pe_symbols.h"
 #include "formats/r2r/r2r_image.h"
+#include "symbolize/elf_image.h"
 
 namespace jitscope {
 
@@ -63,6 +64,9 @@ class PeFile {
   [[nodiscard]] std::string describe();
   // What would name more of it; empty: nothing is missing, or nothing helps.
   [[nodiscard]] std::string advice();
+  // Lines and inlined functions at an address, innermost first; empty without DWARF.
+  [[nodiscard]] std::vector<SourceFrame> source_frames(uint32_t rva,
+                                                       const ElfImageOptions& options);
   // Null: not that kind, or not readable.
   [[nodiscard]] const R2rImage* ready_to_run();
   [[nodiscard]] const PeSymbols* symbols();
@@ -88,6 +92,8 @@ class PeFile {
   std::optional<R2rImage> r2r_;
   std::optional<PeSymbols> symbols_;
   std::optional<PeDebugEntries> debug_;
+  bool dwarf_tried_ = false;
+  std::unique_ptr<ElfImage> dwarf_;  // the image's debug information (pe_debug.h)
 };
 
 }  // namespace jitscope
