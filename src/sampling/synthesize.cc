@@ -5,10 +5,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "process/process.h"
 #include "process/tasks.h"
 
 namespace jitscope {
@@ -72,10 +75,26 @@ void append_namespaces(std::string& out, const RecordBuilder& builder, pid_t pid
 
 }  // namespace
 
+std::vector<Mapping> image_headers(pid_t pid, const std::vector<Mapping>& maps) {
+  constexpr std::array magic = {std::byte{'M'}, std::byte{'Z'}};
+  ProcessMemory memory(pid);
+  std::vector<Mapping> headers;
+  for (const Mapping& mapping : maps) {
+    if (mapping.executable || !mapping.readable || !mapping.file_backed() || mapping.offset != 0) {
+      continue;
+    }
+    std::array<std::byte, magic.size()> first{};
+    if (memory.read(mapping.start, first) && first == magic) headers.push_back(mapping);
+  }
+  return headers;
+}
+
 void append_mapping_records(std::string& out, const RecordBuilder& builder, pid_t pid,
                             const std::vector<Mapping>& maps, uint64_t time, uint64_t id) {
-  for (const Mapping& mapping : maps) {
-    if (!mapping.executable) continue;
+  std::vector<Mapping> told = image_headers(pid, maps);
+  std::ranges::copy_if(maps, std::back_inserter(told), &Mapping::executable);
+  std::ranges::sort(told, {}, &Mapping::start);
+  for (const Mapping& mapping : told) {
     // As the kernel names them in its own records.
     std::string path = mapping.path.empty() ? "//anon" : mapping.path;
     if (mapping.deleted) path += " (deleted)";
@@ -91,10 +110,11 @@ void append_mapping_records(std::string& out, const RecordBuilder& builder, pid_
     record.path = path;
     RecordHead head;
     head.misc = perfdata::kMiscUser;
+    if (!mapping.executable) head.misc |= perfdata::kMiscMmapData;
     head.time = time;
     head.id = id;
     head.pid = head.tid = time == 0 ? 0 : id_of(pid);
-    const uint32_t protection = static_cast<uint32_t>(PROT_EXEC) |
+    const uint32_t protection = (mapping.executable ? static_cast<uint32_t>(PROT_EXEC) : 0U) |
                                 (mapping.readable ? static_cast<uint32_t>(PROT_READ) : 0U) |
                                 (mapping.writable ? static_cast<uint32_t>(PROT_WRITE) : 0U);
     builder.mmap2(out, head, record, protection,

@@ -19,7 +19,12 @@ namespace jitscope {
 // NAMESPACES of the process, FORK and COMM of every thread. Nothing for one that has ended.
 void append_thread_records(std::string& out, const perfdata::RecordBuilder& builder, pid_t pid);
 
-// MMAP2 of every executable mapping; of another time (and then with the event's id) where the
+// The mappings of `maps` that hold the header of a PE image (Wine, .NET) and are not executable: of
+// an image that was loaded before the recording nothing else may say which file it is. By the first
+// bytes in the process's memory; nothing when they may not be read.
+[[nodiscard]] std::vector<Mapping> image_headers(pid_t pid, const std::vector<Mapping>& maps);
+
+// MMAP2 of every executable mapping, and of those of image_headers() as data; of another time (and then with the event's id) where the
 // mappings are found later.
 void append_mapping_records(std::string& out, const perfdata::RecordBuilder& builder, pid_t pid,
                             const std::vector<Mapping>& maps, uint64_t time = 0, uint64_t id = 0);

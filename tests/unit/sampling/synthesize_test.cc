@@ -1,5 +1,6 @@
 #include "sampling/synthesize.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -8,6 +9,8 @@
 #include <cerrno>
 
 #include "base/byte_cursor.h"
+#include "base/unique_fd.h"
+#include "support/scratch_folder.h"
 
 namespace jitscope {
 namespace {
@@ -58,7 +61,7 @@ struct RawMmap2 {
 
 RawMmap2 mmap2_of(const Raw& raw) {
   EXPECT_EQ(raw.type, RecordType::mmap2);
-  EXPECT_EQ(raw.misc, perfdata::kMiscUser);
+  EXPECT_EQ(raw.misc & ~perfdata::kMiscMmapData, perfdata::kMiscUser);
   ByteCursor cursor{std::string_view(raw.body)};
   RawMmap2 out;
   out.pid = cursor.u32();
@@ -110,6 +113,37 @@ TEST(Synthesize, ExecutableMappingsOfAMapsFile) {
   EXPECT_EQ(mmap2_of(records[4]).path, "/memfd:x (deleted)");
   EXPECT_EQ(mmap2_of(records[4]).protection, static_cast<uint32_t>(PROT_EXEC));
   EXPECT_EQ(mmap2_of(records[5]).path, "[vdso]");
+}
+
+class SynthesizeImages : public test::ScratchFolderTest {
+ protected:
+  void* mapped(const std::string& name, std::string_view content) {
+    const UniqueFd fd(::open(write(name, content).c_str(), O_RDONLY | O_CLOEXEC));
+    return ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  }
+};
+
+TEST_F(SynthesizeImages, HeadersThatAreNotExecutableAreTold) {
+  void* const image = mapped("a.dll", "MZ and so on");
+  void* const text = mapped("a.txt", "no image");
+  ASSERT_NE(image, MAP_FAILED);
+  ASSERT_NE(text, MAP_FAILED);
+  const auto maps = read_maps(::getpid());
+  ASSERT_TRUE(maps);
+  const std::vector<Mapping> headers = image_headers(::getpid(), *maps);
+  ASSERT_THAT(headers, SizeIs(1));
+  EXPECT_EQ(headers[0].start, reinterpret_cast<uintptr_t>(image));
+  std::string out;
+  append_mapping_records(out, kPlain, ::getpid(), headers);
+  const auto records = split(out);
+  ASSERT_THAT(records, SizeIs(1));
+  EXPECT_EQ(records[0].misc, perfdata::kMiscUser | perfdata::kMiscMmapData);
+  const RawMmap2 told = mmap2_of(records[0]);
+  EXPECT_TRUE(told.path.ends_with("a.dll")) << told.path;
+  EXPECT_EQ(told.start, headers[0].start);
+  EXPECT_EQ(told.protection, static_cast<uint32_t>(PROT_READ));
+  ::munmap(image, 4096);
+  ::munmap(text, 4096);
 }
 
 TEST(Synthesize, ThreadsOfThisProcess) {

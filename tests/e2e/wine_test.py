@@ -1,0 +1,130 @@
+"""Programs built by mingw, under Wine: their functions have names by their COFF symbols, or by the bounds of their
+functions where they are stripped; whether a loader maps their sections from the file or copies them; started by the
+recorder, attached to, and recorded by perf. Wine's own DLLs have their names, and nothing of an image is JIT code.
+"""
+
+import atexit
+import collections
+import pathlib
+import subprocess
+
+import harness
+import profiles
+import wine
+from harness import check, equal, jitscope, scratch, wait_for
+
+NAMED = 0.99
+KERNEL = 1 << 63
+SLACK = 0.15  # of the ratio of the hot functions: samples of three seconds, on a machine with other work
+
+Form = collections.namedtuple("Form", "name alignment stripped")
+FORMS = [Form("mapped.exe", 4096, False), Form("copied.exe", 512, False),
+         Form("mapped_stripped.exe", 4096, True), Form("copied_stripped.exe", 512, True)]
+
+atexit.register(wine.end_server)
+
+
+def leaves_of(data, pid):
+    """The leaves of the process's user samples."""
+    return [each.leaf for each in profiles.jitscope_samples(data) if each.pid == pid and each.ip < KERNEL]
+
+
+def lies_in(leaf, name):
+    return pathlib.PurePath(leaf.get("dso", "")).name == name
+
+
+def pid_in(data, program):
+    return next(each.pid for each in profiles.jitscope_samples(data) if lies_in(each.leaf, program.name))
+
+
+def names_are_right(form, program, data, pid, least=500):
+    leaves = leaves_of(data, pid)
+    check(len(leaves) >= least, f"{form.name}: {len(leaves)} samples only")
+    named = [leaf for leaf in leaves if leaf.get("method")]
+    check(len(named) >= NAMED * len(leaves),
+          f"{form.name}: {len(leaves) - len(named)} of {len(leaves)} without a name, such as "
+          f"{next((leaf for leaf in leaves if not leaf.get('method')), None)}")
+    own = [leaf for leaf in named if lies_in(leaf, program.name)]
+    sources = {leaf["source"] for leaf in own}
+    count = collections.Counter(leaf["method"] for leaf in own)
+    if form.stripped:
+        equal(sources, {"function bounds"}, f"{form.name}: sources")
+        hot = {name: f"{program.name}+{address:#x}" for name, address in form_symbols(form).items()}
+    else:
+        equal(sources, {"pe symbol"}, f"{form.name}: sources")
+        hot = {name: name for name in ("hot_static", "hot_global")}
+    ratio = count[hot["hot_global"]] / max(1, count[hot["hot_static"]])
+    check(abs(ratio / wine.SHARE - 1) < SLACK, f"{form.name}: {count.most_common(4)}: {ratio:.2f} times")
+    rest = len(own) - sum(count[name] for name in hot.values())
+    check(rest < 0.05 * len(own), f"{form.name}: {rest} of {len(own)} elsewhere: {count.most_common(6)}")
+    return leaves
+
+
+_symbols = {}
+
+
+def form_symbols(form):
+    """Of the form that is not stripped: compiler and linker give both the same addresses."""
+    if form.alignment not in _symbols:
+        _symbols[form.alignment] = wine.symbols(wine.build("whole.exe", form.alignment, False))
+    return _symbols[form.alignment]
+
+
+def events(data):
+    return ("record", "-o", data, "-e", "cpu-clock", "-F", "999")
+
+
+def started_by_the_recorder():
+    for form in FORMS:
+        program = wine.build(form.name, form.alignment, form.stripped)
+        data = scratch("/var/tmp") / "perf.data"
+        jitscope(*events(data), "--", wine.binary(), program, "3", env=wine.environment(), limit=120)
+        names_are_right(form, program, data, pid_in(data, program))
+
+
+def attached_to():
+    for form in FORMS:
+        program = wine.build(form.name, form.alignment, form.stripped)
+        data = scratch("/var/tmp") / "perf.data"
+        with harness.Child([wine.binary(), program, "60"], env=wine.environment()) as child:
+            child.expect("ready")
+            wait_for(lambda p=program: wine.pid_of(p), f"{form.name} among the processes")
+            pid = wine.pid_of(program)
+            jitscope(*events(data), "-d", "2s", "-p", pid, limit=120)
+            names_are_right(form, program, data, pid)
+            if form is FORMS[0]:
+                told = profiles.doctor(data)
+                check(f"{program}: coff symbols" in told, told)
+
+
+def recorded_by_perf():
+    form = FORMS[1]
+    program = wine.build(form.name, form.alignment, form.stripped)
+    recording = perf_of(program)
+    names_are_right(form, program, recording, pid_in(recording, program))
+
+
+def perf_of(program):
+    data = scratch("/var/tmp") / "perf.data"
+    perf = subprocess.run(["perf", "record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "999", "-o", data, "--",
+                           wine.binary(), program, "3"], env=wine.environment(), check=False, capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=120 * harness.TIME_FACTOR)
+    equal(perf.returncode, 0, f"perf record: {perf.stderr[-300:]}")
+    return data
+
+
+def wines_own_libraries_have_names_and_lines():
+    program = wine.build("mapped.exe", 4096, False)
+    data = scratch("/var/tmp") / "perf.data"
+    jitscope(*events(data), "--", wine.binary(), program, "1", env=wine.environment(), limit=120)
+    names, lines = collections.Counter(), 0
+    for each in profiles.jitscope_samples(data, "--lines"):
+        leaf = each.leaf
+        if lies_in(leaf, "ntdll.dll") or lies_in(leaf, "kernelbase.dll"):
+            names[bool(leaf.get("method"))] += 1
+            lines += bool(leaf.get("line"))
+    check(names[True] > 0 and names[False] <= 0.05 * names[True], f"names in Wine's DLLs: {names}")
+    check(lines > 0, "no lines in Wine's DLLs")
+
+
+harness.main(started_by_the_recorder, attached_to, recorded_by_perf, wines_own_libraries_have_names_and_lines)
