@@ -44,7 +44,7 @@ struct Diagnosis {
   uint64_t ambiguous_leaves = 0;
   std::vector<Complaint> complaints;  // most leaf samples first
   std::vector<SourceUse> sources;
-  std::vector<ImageUse> images;  // by path
+  std::vector<ImageUse> images;    // by path
   std::vector<std::string> notes;  // about the recording as a whole
 };
 

@@ -24,8 +24,8 @@ void append_thread_records(std::string& out, const perfdata::RecordBuilder& buil
 // bytes in the process's memory; nothing when they may not be read.
 [[nodiscard]] std::vector<Mapping> image_headers(pid_t pid, const std::vector<Mapping>& maps);
 
-// MMAP2 of every executable mapping, and of those of image_headers() as data; of another time (and then with the event's id) where the
-// mappings are found later.
+// MMAP2 of every executable mapping, and of those of image_headers() as data; of another time (and
+// then with the event's id) where the mappings are found later.
 void append_mapping_records(std::string& out, const perfdata::RecordBuilder& builder, pid_t pid,
                             const std::vector<Mapping>& maps, uint64_t time = 0, uint64_t id = 0);
 
