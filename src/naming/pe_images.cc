@@ -52,6 +52,16 @@ std::optional<std::vector<FileSpan>> elf_loads(std::span<const std::byte> head) 
   return loads;
 }
 
+// A mapping of so many bytes of the file's beginning is no loaded image: sections lie where they do
+// not belong. Of small sections there are some in the header's page, too.
+bool is_flat_view(const PeHeaders& headers, uint64_t length) {
+  const uint64_t header_pages = (headers.size_of_headers + kPage - 1) & ~(kPage - 1);
+  return std::ranges::any_of(headers.sections, [&](const PeSection& each) {
+    return each.file_size != 0 && each.file_offset >= header_pages && each.file_offset < length &&
+           each.file_offset != each.rva;
+  });
+}
+
 bool holds(const FileSpan& span, uint64_t offset) {
   return offset >= span.offset && offset - span.offset < span.size;
 }
@@ -183,12 +193,7 @@ std::optional<PePlace> PeImages::in_memory(const Question& question) {
     const PeHeaders& headers = known.image->headers();
     const uint64_t rva = question.lookup - range.start;
     if (rva >= headers.size_of_image) return false;
-    // A flat view of the file, which is no loaded image: sections lie where they do not belong. Of
-    // small sections there are some in the header's page, too.
-    const uint64_t last = range.end - range.start - 1;
-    const uint64_t header_pages = (headers.size_of_headers + kPage - 1) & ~(kPage - 1);
-    const auto flat = headers.rva_of(last);
-    if (last >= header_pages && flat && *flat != last) return true;
+    if (is_flat_view(headers, range.end - range.start)) return true;
     PePlace place;
     place.file = range.file;
     place.rva = static_cast<uint32_t>(rva);
