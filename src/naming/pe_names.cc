@@ -86,6 +86,7 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   location.symbol_offset = inside + (query.ip - question.lookup);
   const uint64_t start = query.ip - location.symbol_offset;
   const uint32_t size = name->size;
+  const uint32_t name_start = name->start;
   const auto [made, fresh] = made_.try_emplace(MadeKey{place->image, name->start, 0, place->file});
   if (fresh || with_source) {
     Frame frame = frame_of(*place, std::move(*name));
@@ -100,8 +101,9 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   }
   location.frame = made->second.frame;
   location.dso = made->second.dso;
-  location.jit =
-      tables_.jit_number(place->image, start, {nullptr, kNoBody, start, size, location.frame});
+  location.jit = tables_.jit_number(
+      place->image, start,
+      {nullptr, kNoBody, start, size, location.frame, place->image->code(name_start, size)});
   return out;
 }
 

@@ -127,6 +127,27 @@ std::optional<PeName> PeFile::at(uint32_t rva) {
   return out;
 }
 
+Status PeFile::for_each_function(const std::function<Status(PeName)>& visit) {
+  load();
+  if (r2r_) {
+    for (const R2rMethod& method : r2r_->methods()) {
+      if (auto name = at(method.start)) JITSCOPE_TRY(visit(std::move(*name)));
+    }
+    return {};
+  }
+  std::vector<uint32_t> starts;
+  if (symbols_) symbols_->for_each([&](const PeSymbol& symbol) { starts.push_back(symbol.start); });
+  for (const uint32_t start : starts) {
+    if (auto name = at(start)) JITSCOPE_TRY(visit(std::move(*name)));
+  }
+  return {};
+}
+
+std::span<const std::byte> PeFile::code(uint32_t rva, uint32_t size) {
+  load();
+  return image_ ? image_->bytes(rva, size) : std::span<const std::byte>();
+}
+
 const std::string& PeFile::why_not() {
   load();
   return why_not_;
