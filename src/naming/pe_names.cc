@@ -61,12 +61,18 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   const auto place = images_.at(question);
   if (!place) return std::nullopt;
   if (place->image == nullptr) return without_name(question, *place, place->why);
+  WorkBudget& budget = context_.files.budget();
+  if (!place->image->asked() && budget.spent()) {
+    return without_name(question, *place, NoName::no_time_left);
+  }
+  const WorkBudget::Piece piece(budget);
   auto name = place->image->at(place->rva);
   if (!name) {
     // Of no function: thunks through which ReadyToRun code calls, padding, data.
-    return without_name(
-        question, *place,
-        place->image->why_not().empty() ? NoName::no_function_of_image : NoName::image_not_read);
+    const NoName why = !place->image->why_not().empty() ? NoName::image_not_read
+                       : place->image->has_functions()  ? NoName::no_function_of_image
+                                                        : NoName::no_map_of_file;
+    return without_name(question, *place, why);
   }
   const AddressQuery& query = question.query;
   const uint64_t inside = place->rva - name->start;

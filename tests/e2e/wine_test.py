@@ -12,6 +12,7 @@ import harness
 import profiles
 import wine
 from harness import check, equal, jitscope, scratch, wait_for
+from inject_test import agree, inject
 
 NAMED = 0.99
 KERNEL = 1 << 63
@@ -104,6 +105,12 @@ def recorded_by_perf():
     names_are_right(form, program, recording, pid_in(recording, program))
 
 
+def perf_shows_the_same_after_inject():
+    for form in (FORMS[1], FORMS[2]):
+        data = perf_of(wine.build(form.name, form.alignment, form.stripped))
+        agree(form.name, data, inject(data), 500)
+
+
 def perf_of(program):
     data = scratch("/var/tmp") / "perf.data"
     perf = subprocess.run(["perf", "record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "999", "-o", data, "--",
@@ -127,4 +134,5 @@ def wines_own_libraries_have_names_and_lines():
     check(lines > 0, "no lines in Wine's DLLs")
 
 
-harness.main(started_by_the_recorder, attached_to, recorded_by_perf, wines_own_libraries_have_names_and_lines)
+harness.main(started_by_the_recorder, attached_to, recorded_by_perf, perf_shows_the_same_after_inject,
+             wines_own_libraries_have_names_and_lines)

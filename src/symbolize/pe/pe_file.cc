@@ -127,6 +127,11 @@ std::optional<PeName> PeFile::at(uint32_t rva) {
   return out;
 }
 
+bool PeFile::has_functions() {
+  load();
+  return (r2r_ && !r2r_->methods().empty()) || (symbols_ && symbols_->size() != 0);
+}
+
 Status PeFile::for_each_function(const std::function<Status(PeName)>& visit) {
   load();
   if (r2r_) {

@@ -65,6 +65,8 @@ class PeFile {
   [[nodiscard]] std::string describe();
   // What would name more of it; empty: nothing is missing, or nothing helps.
   [[nodiscard]] std::string advice();
+  // Whether it knows of any function at all.
+  [[nodiscard]] bool has_functions();
   // All functions by address, while the visitor is content. Its error, if it has one.
   Status for_each_function(const std::function<Status(PeName)>& visit);
   // A function's bytes; empty when they are not all in the file.
