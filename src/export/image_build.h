@@ -31,7 +31,8 @@ struct ImageBuild {
 Result<ImageBuild> image_of_process(pid_t pid, const SourceOptions& source,
                                     ImageSetOptions options);
 Result<ImageBuild> image_of_jitdump(const std::string& path, ImageSetOptions options);
-// A PE image, "HOST!ENTRY" of a .NET single-file program. Addresses are those that its linker chose.
+// A PE image, "HOST!ENTRY" of a .NET single-file program. Addresses are those that its linker
+// chose.
 Result<ImageBuild> image_of_pe(const std::string& path, ImageSetOptions options);
 Result<ImageBuild> image_of_perf_map(const std::string& path, ImageSetOptions options);
 
