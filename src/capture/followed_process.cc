@@ -160,10 +160,8 @@ bool FollowedProcess::take_perf_map(const RuntimeKind& kind) {
   if (!place) {
     const bool none = place.error().kind == ErrorKind::not_found;
     if (none && kind.in_images()) {
-      summary_.reason = fmt::format(
-          "a program of {}: the images that it mapped name its code "
-          "when the recording is read",
-          kind.name());
+      summary_.in_images = kind.name();
+      summary_.reason.clear();
       summary_.hint.clear();
       return false;
     }
@@ -172,6 +170,7 @@ bool FollowedProcess::take_perf_map(const RuntimeKind& kind) {
     summary_.hint = none ? kind.how_to_map() : place.error().hint;
     return false;
   }
+  summary_.in_images.clear();
   place_ = std::move(*place);
   map_ = std::make_unique<PerfMapFollower>(diagnostics_, place_.shown());
   summary_.source = "perf map " + place_.shown();

@@ -3,7 +3,6 @@ functions where they are stripped; whether a loader maps their sections from the
 recorder, attached to, and recorded by perf. Wine's own DLLs have their names, and nothing of an image is JIT code.
 """
 
-import atexit
 import collections
 import pathlib
 import subprocess
@@ -21,8 +20,6 @@ SLACK = 0.15  # of the ratio of the hot functions: samples of three seconds, on 
 Form = collections.namedtuple("Form", "name alignment stripped")
 FORMS = [Form("mapped.exe", 4096, False), Form("copied.exe", 512, False),
          Form("mapped_stripped.exe", 4096, True), Form("copied_stripped.exe", 512, True)]
-
-atexit.register(wine.end_server)
 
 
 def leaves_of(data, pid):
@@ -69,6 +66,51 @@ def form_symbols(form):
     if form.alignment not in _symbols:
         _symbols[form.alignment] = wine.symbols(wine.build("whole.exe", form.alignment, False))
     return _symbols[form.alignment]
+
+
+def caller_runs(alignment, stripped):
+    """A program with its DLL, under way."""
+    program, library = wine.build_with_library(alignment, stripped)
+    child = harness.Child([wine.binary(), program], env=wine.environment(), cwd=program.parent)
+    child.expect("ready")
+    return child, wait_for(lambda: wine.pid_of(program), "the program among the processes"), library
+
+
+def exports_and_bounds_name_a_dll():
+    child, pid, library = caller_runs(512, True)
+    with child:
+        data = scratch("/var/tmp") / "perf.data"
+        ended = jitscope(*events(data), "-d", "2s", "-p", pid, limit=120)
+        told = "\n".join(ended.err)
+        check(f"process {pid} (caller.exe): of Wine;" in told and "no perf map" not in told, told)
+        leaves = leaves_of(data, pid)
+        count = collections.Counter((leaf["method"], leaf["source"]) for leaf in leaves if lies_in(leaf, library.name))
+        (exported, more), (hidden, less) = count.most_common(2)
+        check(len(leaves) >= 500 and more + less >= NAMED * len(leaves), f"{count} of {len(leaves)}")
+        equal(exported[0], "hot_global", "the exported function")
+        check(hidden[0].startswith("work.dll+0x"), f"{hidden}: the other one")
+        equal((exported[1], hidden[1]), ("nearest export", "function bounds"), "sources")
+        check(abs(more / less / wine.SHARE - 1) < SLACK, f"{count}")
+
+
+def what_is_missing_is_said():
+    child, pid, library = caller_runs(512, False)
+    with child:
+        told = [each for each in jitscope("ps", "--json").objects() if each["pid"] == pid]
+        equal([each["runtime"] for each in told], ["Wine"], "ps")
+        check("python" not in str(told), told)
+        check("jitscope record" in "".join(jitscope("doctor", "-p", pid).out), "doctor -p")
+        for options, wanted in (((), False), (("-d",), True)):
+            data = scratch("/var/tmp") / "perf.data"
+            profiles.run_perf("record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "999", *options, "-p", pid,
+                              "-o", data, "--", "sleep", "1")
+            leaves = leaves_of(data, pid)
+            named = sum(lies_in(leaf, library.name) and leaf["source"] == "pe symbol" for leaf in leaves)
+            if wanted:
+                check(named >= NAMED * len(leaves) > 0, f"perf record -d: {named} of {len(leaves)}")
+            else:
+                advice = profiles.doctor(data)
+                check("perf record -d" in advice and "python" not in advice, advice)
 
 
 def events(data):
@@ -135,4 +177,4 @@ def wines_own_libraries_have_names_and_lines():
 
 
 harness.main(started_by_the_recorder, attached_to, recorded_by_perf, perf_shows_the_same_after_inject,
-             wines_own_libraries_have_names_and_lines)
+             exports_and_bounds_name_a_dll, what_is_missing_is_said, wines_own_libraries_have_names_and_lines)
