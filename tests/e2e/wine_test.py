@@ -15,7 +15,7 @@ from inject_test import agree, inject
 
 NAMED = 0.99
 KERNEL = 1 << 63
-SLACK = 0.15  # of the ratio of the hot functions: samples of three seconds, on a machine with other work
+SLACK = 0.15  # of the ratio of the hot functions: samples of two seconds, on a machine with other work
 
 Form = collections.namedtuple("Form", "name alignment stripped")
 FORMS = [Form("mapped.exe", 4096, False), Form("copied.exe", 512, False),
@@ -121,7 +121,7 @@ def started_by_the_recorder():
     for form in FORMS:
         program = wine.build(form.name, form.alignment, form.stripped)
         data = scratch("/var/tmp") / "perf.data"
-        jitscope(*events(data), "--", wine.binary(), program, "3", env=wine.environment(), limit=120)
+        jitscope(*events(data), "--", wine.binary(), program, "2", env=wine.environment(), limit=120)
         names_are_right(form, program, data, pid_in(data, program))
 
 
@@ -156,7 +156,7 @@ def perf_shows_the_same_after_inject():
 def perf_of(program):
     data = scratch("/var/tmp") / "perf.data"
     perf = subprocess.run(["perf", "record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "999", "-o", data, "--",
-                           wine.binary(), program, "3"], env=wine.environment(), check=False, capture_output=True,
+                           wine.binary(), program, "2"], env=wine.environment(), check=False, capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=120 * harness.TIME_FACTOR)
     equal(perf.returncode, 0, f"perf record: {perf.stderr[-300:]}")
     return data
