@@ -112,7 +112,7 @@ def environment():
         loader = binary()
         _prefix = scratch("/var/tmp") / "prefix"
         _prefix.mkdir()
-        atexit.register(_end_server)  # after the folder's own removal was: it comes before that
+        atexit.register(_end_server)  # registered after the removal of the folder: it runs before that
         _server(f"-p{KEPT}")
         # Not into a pipe: Wine's services have it from there, and stay.
         log = _prefix.parent / "wineboot.log"

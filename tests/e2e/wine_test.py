@@ -4,6 +4,7 @@ recorder, attached to, and recorded by perf. Wine's own DLLs have their names, a
 """
 
 import collections
+import math
 import pathlib
 import subprocess
 
@@ -15,7 +16,7 @@ from inject_test import agree, inject
 
 NAMED = 0.99
 KERNEL = 1 << 63
-SLACK = 0.15  # of the ratio of the hot functions: samples of three seconds, on a machine with other work
+SIGMAS = 4.5  # how far chance may take a share: the more samples, the nearer it must be
 
 Form = collections.namedtuple("Form", "name alignment stripped")
 FORMS = [Form("mapped.exe", 4096, False), Form("copied.exe", 512, False),
@@ -35,6 +36,14 @@ def pid_in(data, program):
     return next(each.pid for each in profiles.jitscope_samples(data) if lies_in(each.leaf, program.name))
 
 
+def shares_are_right(more, less, what):
+    """Samples of the hot functions are drawn with their true shares."""
+    all_of_them, wanted = more + less, wine.SHARE / (1 + wine.SHARE)
+    check(all_of_them >= 500, f"{what}: few samples")
+    slack = SIGMAS * math.sqrt(wanted * (1 - wanted) / all_of_them)
+    check(abs(more / all_of_them - wanted) < slack, f"{what}: {more / all_of_them:.3f} is not {wanted} +- {slack:.3f}")
+
+
 def names_are_right(form, program, data, pid, least=500):
     leaves = leaves_of(data, pid)
     check(len(leaves) >= least, f"{form.name}: {len(leaves)} samples only")
@@ -51,8 +60,7 @@ def names_are_right(form, program, data, pid, least=500):
     else:
         equal(sources, {"pe symbol"}, f"{form.name}: sources")
         hot = {name: name for name in ("hot_static", "hot_global")}
-    ratio = count[hot["hot_global"]] / max(1, count[hot["hot_static"]])
-    check(abs(ratio / wine.SHARE - 1) < SLACK, f"{form.name}: {count.most_common(4)}: {ratio:.2f} times")
+    shares_are_right(count[hot["hot_global"]], count[hot["hot_static"]], f"{form.name}: {count.most_common(4)}")
     rest = len(own) - sum(count[name] for name in hot.values())
     check(rest < 0.05 * len(own), f"{form.name}: {rest} of {len(own)} elsewhere: {count.most_common(6)}")
     return leaves
@@ -90,7 +98,7 @@ def exports_and_bounds_name_a_dll():
         equal(exported[0], "hot_global", "the exported function")
         check(hidden[0].startswith("work.dll+0x"), f"{hidden}: the other one")
         equal((exported[1], hidden[1]), ("nearest export", "function bounds"), "sources")
-        check(abs(more / less / wine.SHARE - 1) < SLACK, f"{count}")
+        shares_are_right(more, less, f"{library.name}: {count}")
 
 
 def what_is_missing_is_said():
@@ -121,7 +129,7 @@ def started_by_the_recorder():
     for form in FORMS:
         program = wine.build(form.name, form.alignment, form.stripped)
         data = scratch("/var/tmp") / "perf.data"
-        jitscope(*events(data), "--", wine.binary(), program, "3", env=wine.environment(), limit=120)
+        jitscope(*events(data), "--", wine.binary(), program, "2", env=wine.environment(), limit=120)
         names_are_right(form, program, data, pid_in(data, program))
 
 
@@ -156,7 +164,7 @@ def perf_shows_the_same_after_inject():
 def perf_of(program):
     data = scratch("/var/tmp") / "perf.data"
     perf = subprocess.run(["perf", "record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "999", "-o", data, "--",
-                           wine.binary(), program, "3"], env=wine.environment(), check=False, capture_output=True,
+                           wine.binary(), program, "2"], env=wine.environment(), check=False, capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=120 * harness.TIME_FACTOR)
     equal(perf.returncode, 0, f"perf record: {perf.stderr[-300:]}")
     return data
