@@ -12,7 +12,6 @@ namespace {
 
 using namespace ecma;
 
-
 // Without a text to write to it only goes over the bytes.
 class TypeReader {
  public:
