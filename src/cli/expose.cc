@@ -33,6 +33,7 @@ struct ExposeCommand {
   bool json = false;
   bool even_in_use = false;
   bool aliases = false;
+  bool symbols = false;
   size_t max_methods = 100;
   SourceOptions source;
 };
@@ -72,11 +73,13 @@ std::string exposed_text(const ExposedMethod& method) {
                                ? std::string()
                                : fmt::format("  perf     {} && {}\n", printable(method.perf_probe),
                                              printable(method.perf_record));
-  // A tracepoint is there when one of the others made it.
   if (method.in_place) {
+    out += method.bpftrace.empty()
+               ? "  bpftrace takes ELF files only: expose --symbols\n"
+               : fmt::format("  bpftrace {}\n",
+                             printable(method.bpftrace.substr(method.bpftrace.find(' ') + 1)));
     out += perf;
     if (!method.tracefs.empty()) out += fmt::format("  tracefs  {}\n", printable(method.tracefs));
-    if (!method.bpftrace.empty()) out += fmt::format("  then     {}\n", printable(method.bpftrace));
     return out;
   }
   out += fmt::format("  bpftrace {}\n", method.bpftrace.substr(method.bpftrace.find(' ') + 1));
@@ -120,6 +123,7 @@ Status expose(const ExposeCommand& options) {
   expose_options.patterns = options.patterns;
   expose_options.max_methods = options.max_methods;
   expose_options.aliases = options.aliases;
+  expose_options.symbols = options.symbols;
   int asked_until_end = 0;
   expose_options.waiting = waiting_until_interrupted(asked_until_end);
   JITSCOPE_ASSIGN(const auto exposer,
@@ -142,7 +146,7 @@ Status expose(const ExposeCommand& options) {
     report_note(fmt::format("kept; take it back with: jitscope expose --undo -p {}", options.pid));
     return {};
   }
-  report_note("in place until Ctrl-C (never put a uretprobe on it: the JVM would crash)");
+  report_note("in place until Ctrl-C (never put a uretprobe on it: the runtime would crash)");
   bool alive = true;
   Status failure;
   while (interrupts() == 0 && alive) {
@@ -224,6 +228,8 @@ void add_expose_command(CLI::App& app, int& status) {
   command->add_flag(
       "--aliases", options->aliases,
       "A second symbol a method, with its signature (wildcards count calls twice then)");
+  command->add_flag("--symbols", options->symbols,
+                    "Symbols for code of mapped images, too, whose entries are patched then");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->add_option("--max", options->max_methods, "At most so many methods (default 100)")
       ->check(CLI::Range(1, INT32_MAX));

@@ -22,7 +22,6 @@
 #include "render/json.h"
 #include "runtimes/common/code_source.h"
 
-
 namespace jitscope {
 namespace {
 

@@ -24,7 +24,6 @@
 #include "runtimes/common/code_source.h"
 #include "runtimes/detect.h"
 
-
 namespace jitscope {
 namespace {
 
@@ -120,9 +119,8 @@ Result<int> trace(const TraceCommand& options) {
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
   TraceOptions trace_options;
   JITSCOPE_ASSIGN(trace_options.runtime, or_gone(process, detect_runtime(process)));
-  JITSCOPE_ASSIGN(
-      const auto source,
-      or_gone(process, open_all_code(process, *trace_options.runtime, options.source)));
+  JITSCOPE_ASSIGN(const auto source,
+                  or_gone(process, open_all_code(process, *trace_options.runtime, options.source)));
   trace_options.patterns = options.patterns;
   trace_options.backend = find_backend(options.backend);
   trace_options.events = !options.count;

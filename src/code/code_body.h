@@ -100,6 +100,7 @@ struct IdentityCheck {
 struct CodeFile {
   std::string path;   // as tools here open it; may have changed its meaning since
   OpenedFile opened;  // the mapped file itself, to read from
+  bool elf = false;   // a program with images inside
 };
 
 struct CodeBody {

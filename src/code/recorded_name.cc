@@ -14,7 +14,7 @@ constexpr size_t kLongestEnding = 64;
 constexpr std::array kTiers = {Tier::unknown,  Tier::bytecode, Tier::baseline,   Tier::maglev,
                                Tier::turbofan, Tier::c1,       Tier::c1_limited, Tier::c1_full,
                                Tier::c2,       Tier::native,   Tier::stub,       Tier::dfg,
-                               Tier::ftl,      Tier::bbq,      Tier::omg,      Tier::prejit};
+                               Tier::ftl,      Tier::bbq,      Tier::omg,        Tier::prejit};
 constexpr std::array kRuntimes = {Runtime::unknown, Runtime::hotspot, Runtime::v8,  Runtime::dotnet,
                                   Runtime::erlang,  Runtime::php,     Runtime::mono};
 

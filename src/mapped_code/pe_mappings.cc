@@ -76,7 +76,7 @@ void PeMappings::open(File& file, const Mapping& mapping) {
   const std::string path = process_.other_mount_namespace() || mapping.deleted
                                ? process_.path_in_root(mapping.path)
                                : mapping.path;
-  file.file = std::make_shared<const CodeFile>(CodeFile{path, std::move(*opened)});
+  file.file = std::make_shared<const CodeFile>(CodeFile{path, std::move(*opened), !pe});
   if (loads) {
     file.loads = std::move(*loads);
   } else {
@@ -151,17 +151,17 @@ std::vector<PeInstance> PeMappings::look(const std::vector<Mapping>& maps) {
     const Mapping& mapping = maps[i];
     // What is shared may be written by others: no code of this image for certain.
     if (!mapping.executable || mapping.shared) continue;
-    if (!mapping.file_backed()) {
+    File* const file = mapping.file_backed() ? file_of(mapping) : nullptr;
+    if (file != nullptr && file->file != nullptr) {
+      const PePiece piece{mapping.start, mapping.end, mapping.offset, true};
+      if (file->image != nullptr) add(file->image.get(), piece);
+      for (const MappedPe* part : parts_of(*file, mapping)) add(part, piece);
+    } else if (mapping.path.empty() || file != nullptr) {
+      // Memory, or a file of code that is no image (a probe's page).
       uint64_t rva = 0;
-      const MappedPe* const image = mapping.path.empty() ? behind_header(maps, i, rva) : nullptr;
+      const MappedPe* const image = behind_header(maps, i, rva);
       if (image != nullptr) add(image, {mapping.start, mapping.end, rva, false});
-      continue;
     }
-    File* const file = file_of(mapping);
-    if (file == nullptr) continue;
-    const PePiece piece{mapping.start, mapping.end, mapping.offset, true};
-    if (file->image != nullptr) add(file->image.get(), piece);
-    for (const MappedPe* part : parts_of(*file, mapping)) add(part, piece);
   }
   return found;
 }

@@ -53,18 +53,23 @@ void add_symbol_commands(ExposedMethod& method, pid_t pid) {
                                event, method.file, method.offset, events_file());
 }
 
-void add_file_commands(ExposedMethod& method, pid_t pid, bool windows) {
+void add_file_commands(ExposedMethod& method, pid_t pid, bool elf, bool windows) {
   const std::string event = event_name(method.symbol);
-  // uprobe_events takes no path with blanks (kernel/trace/trace_uprobe.c splits the line there).
-  const bool blanks = method.file.find_first_of(" \t\n'") != std::string::npos;
+  // uprobe_events takes no path with blanks (kernel/trace/trace_uprobe.c splits the line there),
+  // and bpftrace none either.
+  const bool blanks = method.file.find_first_of(" \t\n'\"\\:") != std::string::npos;
   if (!blanks) {
     // This machine's calling convention, or that of Windows.
     const std::string_view arguments =
         windows ? "arg1=%cx arg2=%dx arg3=%r8" : "arg1=%di arg2=%si arg3=%dx";
     method.tracefs = fmt::format("echo 'p:jitscope/{} {}:{:#x} {}' >> {}", event, method.file,
                                  method.offset, arguments, events_file());
-    method.bpftrace = fmt::format(
-        "bpftrace -e 'tracepoint:jitscope:{} /pid == {}/ {{ @calls = count(); }}'", event, pid);
+    // It takes executable ELF files, with --unsafe also places of these that no symbol has.
+    if (elf) {
+      method.bpftrace =
+          fmt::format("bpftrace --unsafe -e 'uprobe:{}:{:#x} /pid == {}/ {{ @calls = count(); }}'",
+                      method.file, method.offset, pid);
+    }
   }
   if (!method.file.starts_with("/proc/")) {
     method.perf_probe = fmt::format("perf probe -x {} 'jitscope:{}={:#x}'", quoted(method.file),

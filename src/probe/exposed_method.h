@@ -27,7 +27,7 @@ struct ExposedMethod {
   size_t sites = 0;                  // of those, leading through the probe point
   std::vector<std::string> reasons;  // why some do not
   // Ready-made command lines.
-  std::string bpftrace;
+  std::string bpftrace;    // "" where it does not take the file
   std::string perf_probe;  // "" where perf probe cannot be used
   std::string perf_record;
   std::string tracefs;
@@ -35,7 +35,8 @@ struct ExposedMethod {
 
 // With the commands for a symbol of the live image; file, offset and symbol are set.
 void add_symbol_commands(ExposedMethod& method, pid_t pid);
-// With those for code at an offset of a file, whose calls are caught in this process.
-void add_file_commands(ExposedMethod& method, pid_t pid, bool windows);
+// With those for code at an offset of a file (an ELF file with images inside, or an image), whose
+// calls are caught in this process.
+void add_file_commands(ExposedMethod& method, pid_t pid, bool elf, bool windows);
 
 }  // namespace jitscope

@@ -82,6 +82,13 @@ class LiveExposer final : public Exposer {
   void show_files(const BodyTracker::Change& change);
   [[nodiscard]] ExposedMethod exposed_point(size_t method) const;
   [[nodiscard]] ExposedMethod exposed_body(size_t method, const CodeBody& body) const;
+  // Shown where it lies in its file.
+  [[nodiscard]] bool stays_in_file(const CodeBody& body) const {
+    return body.file != nullptr && !options_.symbols;
+  }
+  [[nodiscard]] bool moves(const CodeBody& body) const {
+    return body.file == nullptr && !source_.code_is_fixed();
+  }
   [[nodiscard]] bool only_in_files(const BodyTracker::Change& change) const;
   void name_symbols();
   [[nodiscard]] std::vector<SymbolName> new_symbols() const;
@@ -147,17 +154,20 @@ Error LiveExposer::code_moves() const {
 
 bool LiveExposer::only_in_files(const BodyTracker::Change& change) const {
   return !change.appeared.empty() &&
-         std::ranges::all_of(change.appeared, [](const BodyTracker::Found& found) {
-           return found.body.file != nullptr;
+         std::ranges::all_of(change.appeared, [&](const BodyTracker::Found& found) {
+           return stays_in_file(found.body);
          });
 }
 
 // The live image, for code in memory.
 Status LiveExposer::prepare(const BodyTracker::Change& change, const RuntimeInfo& runtime) {
-  if (!source_.code_is_fixed()) return fail(code_moves());
+  if (std::ranges::all_of(change.appeared,
+                          [&](const BodyTracker::Found& found) { return moves(found.body); })) {
+    if (!source_.code_is_fixed()) return fail(code_moves());
+  }
   uint64_t anchor = 0;
   for (const BodyTracker::Found& found : change.appeared) {
-    if (anchor == 0 && found.body.file == nullptr) anchor = found.body.entry;
+    if (anchor == 0 && !stays_in_file(found.body) && !moves(found.body)) anchor = found.body.entry;
   }
   if (anchor == 0) {
     // Nothing of it is compiled yet: the image must reach where its bodies will come.
@@ -180,7 +190,7 @@ Status LiveExposer::prepare(const BodyTracker::Change& change, const RuntimeInfo
 // Code in files is there to be probed, whoever runs.
 void LiveExposer::show_files(const BodyTracker::Change& change) {
   for (const BodyTracker::Found& found : change.appeared) {
-    if (found.body.file == nullptr || found.method >= symbols_.size()) continue;
+    if (!stays_in_file(found.body) || found.method >= symbols_.size()) continue;
     const auto same = [&](const Shown& shown) {
       return shown.in_file && shown.in_file->file == found.body.file &&
              shown.in_file->file_offset == found.body.file_offset;
@@ -264,7 +274,7 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
     std::erase_if(sites_, [&](const Site& site) {
       return site.address == found.body.address && site.version == found.body.version;
     });
-    if (found.body.file != nullptr) continue;
+    if (stays_in_file(found.body)) continue;
     if (found.method >= points_.size()) {  // it has no symbol: said above
       if (!trampolines_.prepared() && found.method < symbols_.size()) {
         sites_.push_back({found.body.address, found.body.version, found.method, false,
@@ -272,6 +282,11 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
                               ? "it was compiled when only code in files was exposed"
                               : source_.movable_reason()});
       }
+      continue;
+    }
+    if (moves(found.body)) {
+      sites_.push_back(
+          {found.body.address, found.body.version, found.method, false, source_.movable_reason()});
       continue;
     }
     requests.push_back({next_id_++, found.body, trampolines_.base() + points_[found.method]});
@@ -330,7 +345,7 @@ ExposedMethod LiveExposer::exposed_body(size_t method, const CodeBody& body) con
   for (const Site& site : sites_) {
     if (site.method == method && !site.placed) each.reasons.push_back(site.reason);
   }
-  add_file_commands(each, process_.pid(), windows_);
+  add_file_commands(each, process_.pid(), body.file->elf, windows_);
   return each;
 }
 

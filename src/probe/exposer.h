@@ -32,6 +32,9 @@ struct ExposeOptions {
   // A second symbol a method, with the signature. A tool that is given a wildcard counts a call
   // once for each symbol that matches, so they are there only for those who ask.
   bool aliases = false;
+  // Code of mapped files gets symbols of the live image as JIT code does, for tools that take no
+  // other files than ELF: its first instructions are patched in this process's own pages.
+  bool symbols = false;
   std::optional<RuntimeInfo> runtime;  // of the process, where it is known already
 };
 

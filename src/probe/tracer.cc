@@ -153,8 +153,9 @@ Status LiveTracer::describe_start() {
   // Where the code lies decided otherwise for all of them.
   if (start_.sites_by.size() == 1 && sites_.choice().automatic &&
       start_.sites_by.front().first != start_.backend) {
-    const Backend* const used = find_backend(start_.sites_by.front().first);
-    const bool files = used != nullptr && used->takes == TakesCode::of_files;
+    const auto used = std::ranges::find(options_.backends, start_.sites_by.front().first,
+                                        [](const Backend* each) { return each->name; });
+    const bool files = (*used)->takes == TakesCode::of_files;
     if (files || sites_.choice().backend->takes == TakesCode::of_files) {
       start_.backend = start_.sites_by.front().first;
       start_.backend_reason =

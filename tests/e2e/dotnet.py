@@ -15,7 +15,7 @@ import subprocess
 import tarfile
 import tempfile
 
-from harness import Skip, check, equal
+from harness import Skip, check, equal, scratch
 
 CACHE = pathlib.Path(os.environ.get("JITSCOPE_TEST_CACHE") or pathlib.Path.home() / ".cache/jitscope-tests")
 FETCH_LIMIT = 300  # seconds
@@ -130,3 +130,29 @@ def rva(found, offset):
         if each.offset <= offset < each.offset + each.file_size:
             return offset - each.offset + each.rva
     return None
+
+
+@functools.cache
+def compiled(source, main=None):
+    """A library of this C#, or with `main` (a class) a program for .NET Core 2.0."""
+    compiler = shutil.which("mcs")
+    if not compiler:
+        raise Skip("no mcs to compile C# with")
+    folder = scratch("/var/tmp")
+    (folder / "Work.cs").write_text(source)
+    library = folder / "Work.dll"
+    made = folder / "Work.exe" if main else library
+    target = ("-target:exe", f"-main:{main}") if main else ("-target:library",)
+    subprocess.run([compiler, *target, "-r:System.Core", f"-out:{made}", folder / "Work.cs"], check=True,
+                   capture_output=True)
+    if main:
+        made.rename(library)
+        (folder / "Work.runtimeconfig.json").write_text(
+            '{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"2.0.0"},'
+            '"configProperties":{"System.Globalization.Invariant":true}}}')
+    return library
+
+
+def with_hook(library, **variables):
+    """The environment in which the .NET 8 program runs its class StartupHook first."""
+    return {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_STARTUP_HOOKS": str(library), **variables}

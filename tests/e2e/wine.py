@@ -87,6 +87,11 @@ def build(name, file_alignment, stripped):
     return _compile(scratch("/var/tmp") / name, SOURCE, file_alignment, stripped)
 
 
+def build_of(source, name, file_alignment, stripped=False):
+    """A program of this C."""
+    return _compile(scratch("/var/tmp") / name, source, file_alignment, stripped)
+
+
 def build_with_library(file_alignment, stripped):
     """A program that runs until it is ended, and the DLL whose functions it calls."""
     folder = scratch("/var/tmp")
@@ -94,11 +99,11 @@ def build_with_library(file_alignment, stripped):
     return _compile(folder / "caller.exe", CALLER, file_alignment, stripped, library), library
 
 
-def symbols(program):
+def symbols(program, prefix="hot_"):
     """The RVAs of the hot functions of one that is not stripped."""
     listed = subprocess.run([_tool("x86_64-w64-mingw32-nm"), program], check=True, capture_output=True, text=True).stdout
     return {words[2]: int(words[0], 16) - 0x140000000 for words in map(str.split, listed.splitlines())
-            if len(words) == 3 and words[2].startswith("hot_")}
+            if len(words) == 3 and words[2].startswith(prefix)}
 
 
 def binary():

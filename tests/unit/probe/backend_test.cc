@@ -312,6 +312,45 @@ TEST_F(BackendTest, WhatAllCouldNotBePlacedForIsTriedAgain) {
   EXPECT_THAT(tracer->finish({}).notes, Contains(HasSubstr("broken for a while")));
 }
 
+TEST_F(BackendTest, CodeOfFilesGoesToWhatIsMadeForIt) {
+  const Backend of_files = {.name = "filed",
+                            .takes = TakesCode::of_files,
+                            .automatic = true,
+                            .make = make_pretend};
+  source_.bodies[1].file = std::make_shared<const CodeFile>();
+  auto tracer = start({&of_files, &pretend});
+  ASSERT_TRUE(tracer);
+  EXPECT_EQ(tracer->started().backend, "pretend") << "of the JIT's code";
+  EXPECT_THAT(tracer->started().sites_by, ElementsAre(Pair("filed", 1U), Pair("pretend", 1U)));
+  const TraceReport report = tracer->finish({});
+  EXPECT_EQ(report.methods.at(0).sites.at(0).backend, "pretend");
+  EXPECT_EQ(report.methods.at(1).sites.at(0).backend, "filed");
+}
+
+TEST_F(BackendTest, WhereAllCodeIsOfFilesTheReasonSaysSo) {
+  const Backend of_files = {.name = "filed",
+                            .takes = TakesCode::of_files,
+                            .automatic = true,
+                            .make = make_pretend};
+  for (CodeBody& body : source_.bodies) body.file = std::make_shared<const CodeFile>();
+  auto tracer = start({&of_files, &pretend});
+  ASSERT_TRUE(tracer);
+  EXPECT_EQ(tracer->started().backend, "filed");
+  EXPECT_EQ(tracer->started().backend_reason, "the code is mapped from files");
+}
+
+TEST_F(BackendTest, WhatIsAskedForSaysWhichCodeItLeavesAlone) {
+  const Backend in_memory = {
+      .name = "memory", .takes = TakesCode::in_memory, .automatic = true, .make = make_pretend};
+  asked_for_ = &in_memory;
+  source_.bodies[1].file = std::make_shared<const CodeFile>();
+  auto tracer = start({&in_memory, &pretend});
+  ASSERT_TRUE(tracer);
+  EXPECT_THAT(tracer->started().sites_by, ElementsAre(Pair("memory", 1U)));
+  EXPECT_THAT(tracer->started().notes,
+              Contains(HasSubstr("mapped from a file, which the memory backend leaves alone")));
+}
+
 TEST(Backends, AreKnownByName) {
   for (const Backend* each : all_backends()) {
     EXPECT_EQ(find_backend(each->name), each);
@@ -319,7 +358,9 @@ TEST(Backends, AreKnownByName) {
   }
   EXPECT_EQ(find_backend("auto"), nullptr);
   ASSERT_NE(find_backend("trampoline"), nullptr);
-  EXPECT_EQ(all_backends().front(), find_backend("trampoline"));
+  const auto in_memory = std::ranges::find_if(
+      all_backends(), [](const Backend* each) { return each->takes != TakesCode::of_files; });
+  EXPECT_EQ(*in_memory, find_backend("trampoline")) << "the first choice for JIT code";
   EXPECT_FALSE(find_backend("inplace")->automatic);
 }
 
