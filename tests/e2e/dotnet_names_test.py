@@ -18,7 +18,6 @@ from inject_test import agree, inject
 NAMELESS = 0.003       # of the user samples in ReadyToRun code; attached late:
 NAMELESS_LATE = 0.005
 STUBS = 0.003          # of the user samples in memory, where what the runtime made for itself has names, too
-STUBS_2_0 = 0.02       # of which few have with .NET Core 2.0
 KERNEL = 1 << 63
 
 HOOK = """
@@ -191,7 +190,7 @@ def perf_shows_the_same_after_inject():
 
 
 def loose_files_of_net_core_2_0():
-    seen, _ = told("2.0, map", recorded(*core20(3, COMPlus_PerfMapEnabled="1")), stubs=STUBS_2_0,
+    seen, _ = told("2.0, map", recorded(*core20(3, COMPlus_PerfMapEnabled="1")),
                    ngen=("System.Private.CoreLib.dll",))
     check(any(name and name.startswith("System.Text.RegularExpressions.") for name in seen), f"{seen.most_common(20)}")
 

@@ -61,6 +61,20 @@ constexpr std::array kForms = {
                  "48b8???????????????? ffe0",
          .absolute = 102,
          .size = 112},
+    // The same in .NET Core 2.0: call or jmp rel32, and what tells the method.
+    Form{.name = "[FixupPrecode]", .code = "e8???????? 5e????", .jump = 1, .size = 8},
+    Form{.name = "[FixupPrecode]", .code = "e9???????? 5f????", .jump = 1, .size = 8},
+    Form{.name = "[DispatchStub]",
+         .code = "48b8???????????????? 483907 0f85???????? 48b8???????????????? ffe0 cc",
+         .jump = 15,
+         .size = 32},
+    Form{.name = "[ResolveStub]",
+         .code = "52 49ba???????????????? 488b07 488bd0 48c1e80c 4803c2 4835???????? 4825???????? "
+                 "4a8b0410 49ba???????????????? 483b5000 75?? 4c3b5008 75?? 488b4010 5a ffe0 "
+                 "48b8???????????????? 8300ff 7d?? 4983cb01 52 49ba???????????????? 50 "
+                 "48b8???????????????? ffe0",
+         .absolute = 102,
+         .size = 112},
     // What ReadyToRun code calls: a word or two for a helper; or a constant.
     Form{.name = kHelper, .code = "48bf???????????????? e9????????", .jump = 11},
     Form{.name = kHelper, .code = "48be???????????????? e9????????", .jump = 11},
@@ -185,45 +199,67 @@ size_t move_size(Bytes code) {
   return size <= code.size() ? size : 0;
 }
 
-// What has the header of a `Stub`: a count of users, the size of the code with flags, and 8 bytes
-// more. Moves of arguments, and a jump.
-std::optional<DotnetStub> with_header(Bytes code, const IsCode& is_code) {
-  constexpr size_t kHeader = 16;
+// What has the header of a `Stub`: a count of users, the size of the code with flags in its upper
+// byte, and 8 bytes more; in .NET Core 2.0 flags, size and 4 bytes more.
+struct Header {
+  bool shuffle = false;
+  bool to_method = false;
+  size_t size = 0;
+};
+constexpr size_t kHeader = 16;
+
+std::optional<Header> header_of(Bytes code) {
   constexpr uint32_t kMostUsers = 1U << 24U;
-  constexpr uint32_t kShuffle = 0x24;
-  constexpr uint32_t kToMethod = 0x30;
   ByteCursor cursor(code);
   const uint32_t users = cursor.u32();
   const uint32_t size_and_flags = cursor.u32();
+  const uint32_t size_alone = cursor.u32();
+  const uint32_t padding = cursor.u32();
   const uint32_t flags = size_and_flags >> 24U;
-  const size_t size = size_and_flags & 0xffffffU;
-  if (!cursor.ok() || users == 0 || users > kMostUsers) return std::nullopt;
-  if (flags != kShuffle && flags != kToMethod) return std::nullopt;
-  if (size == 0 || size % kDotnetStubAlignment != 0 || size > kLargestDotnetStub - kHeader ||
-      size > code.size() - std::min(code.size(), kHeader)) {
+  Header out;
+  out.shuffle = flags == 0x24 || flags == 0x20;
+  out.to_method = flags == 0x30 || flags == 0x20;
+  out.size = size_and_flags & 0xffffffU;
+  if (flags == 0x20) {
+    if (out.size != 0 || padding != 0) return std::nullopt;
+    out.size = size_alone;
+  }
+  if (!cursor.ok() || users == 0 || users > kMostUsers || !(out.shuffle || out.to_method) ||
+      out.size == 0 || out.size % kDotnetStubAlignment != 0 ||
+      out.size > kLargestDotnetStub - kHeader || out.size > code.size() - kHeader) {
     return std::nullopt;
   }
-  const Bytes body = code.subspan(kHeader, size);
+  return out;
+}
+
+// Moves of arguments, and a jump: to the method of the delegate in r11, to a method or to what a
+// word holds.
+std::optional<DotnetStub> with_header(Bytes code, const IsCode& is_code) {
+  const auto header = header_of(code);
+  if (!header) return std::nullopt;
+  const Bytes body = code.subspan(kHeader, header->size);
   size_t at = 0;
   while (const size_t move = move_size(body.subspan(at))) at += move;
-  if (flags == kShuffle) {
-    // The delegate's method out of the delegate in r11; the moves stand behind it as data.
-    constexpr std::string_view kLoad = "4d8b53?? 4983c3?? 49ffe2";
-    const size_t load = pattern_size("4d8b53?? 4983c3??");
-    if (at < load || !begins_as(body, "488bc4 4989fb") ||
-        !begins_as(body.subspan(at - load), kLoad)) {
+  if (header->shuffle && begins_as(body, "488bc4 4989fb")) {
+    constexpr size_t kLoad = pattern_size("4d8b53?? 4983c3??");
+    if (at < kLoad || !begins_as(body.subspan(at - kLoad), "4d8b53?? 4983c3?? 49ffe2")) {
       return std::nullopt;
     }
-    return DotnetStub{"[ShuffleThunk]", kHeader, size};
+    // The moves stand behind it once more, as data.
+    return DotnetStub{"[ShuffleThunk]", kHeader, header->size};
   }
-  constexpr size_t kTarget = 10;
-  if (at < kTarget || size - at > 2 + kDotnetStubAlignment ||
-      !begins_as(body.subspan(at - kTarget), "48b8???????????????? ffe0") ||
-      !is_code(u64_at(body, at - 8))) {
+  const auto ends_as = [&](std::string_view pattern) {
+    const size_t before_jump = pattern_size(pattern) - 2;
+    return at >= before_jump && begins_as(body.subspan(at - before_jump), pattern);
+  };
+  const bool direct =
+      ends_as("48b8???????????????? ffe0") && is_code(u64_at(body, at - sizeof(uint64_t)));
+  const bool by_word = ends_as("48b8???????????????? 488b00 ffe0");
+  if (!header->to_method || !(direct || by_word) || header->size - at > 2 + kDotnetStubAlignment) {
     return std::nullopt;
   }
   const bool unboxing = begins_as(body, "4883c708");
-  return DotnetStub{unboxing ? "[UnboxingStub]" : "[InstantiatingStub]", kHeader, size};
+  return DotnetStub{unboxing ? "[UnboxingStub]" : "[InstantiatingStub]", kHeader, header->size};
 }
 
 }  // namespace
@@ -237,6 +273,9 @@ std::optional<DotnetStub> dotnet_stub_at(Bytes code, uint64_t address, const IsC
     case 0xff:
     case 0x4c:
     case 0x90:
+    case 0x52:
+    case 0xe8:
+    case 0xe9:
       found = of_one_form(code, address, is_code);
       break;
     case 0x48:

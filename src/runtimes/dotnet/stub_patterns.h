@@ -2,8 +2,8 @@
 // by its instructions: what sends calls on (precodes, stubs, thunks), helpers of ReadyToRun code,
 // and the write barriers, which it copies out of its library to patch them. Perf maps list next to
 // none of it. Formats: dotnet/runtime, src/coreclr/vm/amd64 (thunktemplates, cgenamd64.cpp,
-// virtualcallstubcpu.hpp, jithelpers_fast, patchedcode) and vm/stublink.h; those of .NET 8 were
-// seen.
+// virtualcallstubcpu.hpp, jithelpers_fast, patchedcode) and vm/stublink.h; those of .NET 8 and
+// .NET Core 2.0 were seen.
 //
 // Only whole sequences count, with what must agree in them: that words of data lie at one distance
 // and one behind the other, that jumps lead to code, that padding is padding. No system calls.
