@@ -382,7 +382,7 @@ void FollowedProcess::finish() {
   // Readers take the time for that up to which the file tells everything.
   const uint64_t seen = seen_until_ == 0 ? monotonic_ns() : seen_until_;
   (void)file_.close(seen);
-  if (stubs_) stubs_->finish(seen);
+  if (stubs_) stubs_->finish(*process_, seen);
 }
 
 FollowedSummary FollowedProcess::summary() const {

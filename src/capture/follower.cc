@@ -151,7 +151,9 @@ void Follower::look(Entry& entry) {
       entry.due = now + std::max(entry.pause, entry.pacer.pause_after(now, all, entries_.size()));
       entry.pause = std::min(entry.pause * 2, kLongestPause);
       break;
-    case State::self_dumped: entry.due = entry.process->stubs_due(); break;
+    case State::self_dumped:
+      entry.due = entry.process->stubs_due();
+      break;
     case State::ended:
       entry.due = UINT64_MAX;
       break;

@@ -12,11 +12,11 @@
 namespace jitscope {
 namespace {
 
-constexpr uint64_t kShortestPause = 100 * kMillisecond;
-constexpr uint64_t kLongestPause = 10'000 * kMillisecond;
-constexpr uint64_t kCalm = 250;  // a look takes one part of so many
+constexpr uint64_t kShortestStubPause = 100 * kMillisecond;
+constexpr uint64_t kLongestStubPause = 60'000 * kMillisecond;
+constexpr uint64_t kStubCalm = 250;  // a look takes one part of so many
 
-std::string beside(std::string_view dump) {
+std::string stubs_beside(std::string_view dump) {
   constexpr std::string_view kEnding = ".dump";
   if (dump.ends_with(kEnding)) dump.remove_suffix(kEnding.size());
   return std::string(dump).append(kStubsDump);
@@ -25,30 +25,37 @@ std::string beside(std::string_view dump) {
 }  // namespace
 
 OwnStubs::OwnStubs(const std::string& dump, pid_t pid, std::shared_ptr<const UniqueFd> folder)
-    : file_(beside(dump), pid, DumpForm::recorded, std::move(folder)) {}
+    : file_(stubs_beside(dump), pid, DumpForm::recorded, std::move(folder)) {}
 
 void OwnStubs::look(const Process& process, Runtime runtime, uint64_t begin) {
-  const auto open = row_of(runtime).open_stubs;
-  const uint64_t now = monotonic_ns();
-  if (open == nullptr || failed_) {
+  if (row_of(runtime).open_stubs == nullptr || failed_) {
     due_ = UINT64_MAX;
     return;
   }
-  if (due_ != UINT64_MAX && now < due_) return;
+  if (due_ != UINT64_MAX && monotonic_ns() < due_) return;
   runtime_ = runtime;
+  begin_ = begin;
+  look_now(process);
+}
+
+void OwnStubs::look_now(const Process& process) {
+  const uint64_t now = monotonic_ns();
   const uint64_t cpu = thread_cpu_ns();
-  const auto snapshot = open(process)->read();
+  const auto snapshot = row_of(runtime_).open_stubs(process)->read();
   if (snapshot) {
     const Status written =
-        write(known_.update(*snapshot, BodyFile::kLargestBody), begin, process.memory());
+        write(known_.update(*snapshot, BodyFile::kLargestBody), process.memory());
     failed_ = !written;
     last_look_ = now;
   }
   const uint64_t cost = thread_cpu_ns() - cpu;
-  due_ = failed_ ? UINT64_MAX : now + std::clamp(cost * kCalm, kShortestPause, kLongestPause);
+  const bool gone = !snapshot && snapshot.error().kind == ErrorKind::target_gone;
+  due_ = failed_ || gone
+             ? UINT64_MAX
+             : now + std::clamp(cost * kStubCalm, kShortestStubPause, kLongestStubPause);
 }
 
-Status OwnStubs::write(const KnownBodies::Changes& changes, uint64_t begin, MemoryReader& memory) {
+Status OwnStubs::write(const KnownBodies::Changes& changes, MemoryReader& memory) {
   const uint64_t now = monotonic_ns();
   for (const KnownBodies::Gone& each : changes.gone) file_.gone(each.address, each.size, now);
   std::vector<std::string> names;
@@ -58,7 +65,7 @@ Status OwnStubs::write(const KnownBodies::Changes& changes, uint64_t begin, Memo
     names.push_back(encode_recorded_name(each->name->display(), each->tier, runtime_));
     BodyFile::Body out;
     out.since = last_look_;
-    out.time = last_look_ == 0 ? begin : now;
+    out.time = last_look_ == 0 ? begin_ : now;
     out.address = each->address;
     out.size = each->size;
     out.name = names.back();
@@ -74,7 +81,8 @@ void OwnStubs::program_ended(uint64_t time) {
   due_ = UINT64_MAX;
 }
 
-void OwnStubs::finish(uint64_t time) {
+void OwnStubs::finish(const Process& process, uint64_t time) {
+  if (due_ != UINT64_MAX) look_now(process);
   (void)file_.close(time);
 }
 

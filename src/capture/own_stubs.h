@@ -32,14 +32,17 @@ class OwnStubs {
   [[nodiscard]] uint64_t due() const { return due_; }
   // The program that had them is no more.
   void program_ended(uint64_t time);
-  void finish(uint64_t time);
+  // A last look, and the end of the file.
+  void finish(const Process& process, uint64_t time);
 
  private:
-  Status write(const KnownBodies::Changes& changes, uint64_t begin, MemoryReader& memory);
+  void look_now(const Process& process);
+  Status write(const KnownBodies::Changes& changes, MemoryReader& memory);
 
   BodyFile file_;
   KnownBodies known_;
   Runtime runtime_ = Runtime::unknown;
+  uint64_t begin_ = 0;
   uint64_t due_ = UINT64_MAX;
   uint64_t last_look_ = 0;  // begin of the look before; 0: there was none
   bool failed_ = false;     // the file cannot be written

@@ -6,13 +6,13 @@
 #include <array>
 #include <string_view>
 
+#include "base/page.h"
 #include "runtimes/dotnet/byte_pattern.h"
 
 namespace jitscope {
 namespace {
 
 constexpr size_t kLargestBarrier = 512;
-constexpr uint64_t kPage = 4096;
 
 constexpr std::array<std::string_view, 38> kInstructions = {
     "48b8????????????????",  // mov rax, table
