@@ -55,23 +55,34 @@ FollowedProcess::FollowedProcess(Process process, std::string path, SourceOption
     : process_(std::make_unique<Process>(std::move(process))),
       options_(std::move(options)),
       form_(form),
-      file_(std::move(path), process_->pid(), form, std::move(folder)),
+      file_(std::move(path), process_->pid(), form, folder),
       started_(start_monotonic_ns(*process_)),
       first_time_(std::max(begin, started_)) {
   summary_.pid = process_->pid();
   summary_.start_ticks = process_->start_ticks();
   summary_.name = process_->status().name;
+  if (form == DumpForm::recorded) stubs_.emplace(file_.path(), process_->pid(), std::move(folder));
 }
 
 void FollowedProcess::called_exec(uint64_t time) {
   exec_time_ = std::max(exec_time_, time);
-  if (state_ == State::self_dumped) state_ = State::searching;
+  if (state_ == State::self_dumped) {
+    if (stubs_) stubs_->program_ended(time);
+    state_ = State::searching;
+  }
   if (last_look_ == 0) first_time_ = std::max(first_time_, time);
 }
 
 void FollowedProcess::look() {
   if (state_ == State::searching) search();
-  if (state_ != State::following) return;
+  const auto worked = cpu_time_of(pid());
+  if (state_ == State::following) look_at_code();
+  if (state_ == State::ended || !stubs_) return;
+  stubs_->look(*process_, runtime_, first_time_);
+  if (state_ == State::self_dumped) work_.looked(worked);
+}
+
+void FollowedProcess::look_at_code() {
   ++summary_.looks;
   const auto worked = cpu_time_of(pid());
   const Status looked = source_ ? look_at_source() : look_at_map();
@@ -85,7 +96,9 @@ void FollowedProcess::look() {
 }
 
 bool FollowedProcess::may_have_news(uint64_t cost) {
-  if (state_ != State::following || failures_ != 0 || unread() || !process_->alive()) return true;
+  if (state_ == State::searching || state_ == State::ended || failures_ != 0 || unread() ||
+      !process_->alive())
+    return true;
   const uint64_t now = monotonic_ns();
   const auto total = cpu_time_of(pid());
   if (work_.worth(total, cost)) return true;
@@ -340,6 +353,7 @@ void FollowedProcess::recover(const Error& error) {
   // Another program in the same process: nothing of the old one is left.
   const uint64_t since = exec_time_ > last_look_ ? std::max(exec_time_, last_time_) : now;
   write_gone(known_.clear(), since);
+  if (stubs_) stubs_->program_ended(since);
   if (const Status written = file_.flush(); !written) {
     stop(State::ended, written.error().what, written.error().hint);
     return;
@@ -366,7 +380,9 @@ void FollowedProcess::stop(State state, std::string reason, std::string hint) {
 
 void FollowedProcess::finish() {
   // Readers take the time for that up to which the file tells everything.
-  (void)file_.close(seen_until_ == 0 ? monotonic_ns() : seen_until_);
+  const uint64_t seen = seen_until_ == 0 ? monotonic_ns() : seen_until_;
+  (void)file_.close(seen);
+  if (stubs_) stubs_->finish(*process_, seen);
 }
 
 FollowedSummary FollowedProcess::summary() const {

@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "capture/body_file.h"
 #include "capture/known_bodies.h"
+#include "capture/own_stubs.h"
 #include "process/process.h"
 #include "process/work_since.h"
 #include "runtimes/common/code_source.h"
@@ -89,6 +90,9 @@ class FollowedProcess {
   // Whether a look may find something: false while the process has done next to nothing since the
   // last one. `cost`: of a look, CPU nanoseconds. Takes a few microseconds.
   [[nodiscard]] bool may_have_news(uint64_t cost);
+  // When the next look is due that can find code which the runtime's own jitdump leaves out,
+  // CLOCK_MONOTONIC. UINT64_MAX: never.
+  [[nodiscard]] uint64_t stubs_due() const { return stubs_ ? stubs_->due() : UINT64_MAX; }
   // Tells that nothing more will be read; closes the file.
   void finish();
 
@@ -107,6 +111,7 @@ class FollowedProcess {
  private:
   void search();
   void look_for_copied_text(const std::vector<Mapping>& maps);
+  void look_at_code();
   bool take_memory(const RuntimeInfo& info);
   bool take_perf_map(const RuntimeKind& kind);
   Status look_at_source();
@@ -142,6 +147,7 @@ class FollowedProcess {
 
   std::unique_ptr<CodeSource> source_;
   KnownBodies known_;
+  std::optional<OwnStubs> stubs_;  // of recordings only
 
   Diagnostics diagnostics_;
   PerfMapPlace place_;

@@ -152,6 +152,8 @@ void Follower::look(Entry& entry) {
       entry.pause = std::min(entry.pause * 2, kLongestPause);
       break;
     case State::self_dumped:
+      entry.due = entry.process->stubs_due();
+      break;
     case State::ended:
       entry.due = UINT64_MAX;
       break;

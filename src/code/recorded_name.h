@@ -8,6 +8,9 @@
 // The runtime is left out where the tier tells it. HotSpot's names are MethodName::display(), all
 // others are what the runtime itself wrote to its perf map. A name without such an ending is
 // nothing but a name.
+//
+// jit-PID-STARTTICKS.dump has a process's code; what its runtime made for itself besides is in
+// jit-PID-STARTTICKS.stubs.dump.
 #pragma once
 
 #include <string>
@@ -30,5 +33,8 @@ struct RecordedName {
 [[nodiscard]] RecordedName decode_recorded_name(std::string_view text);
 
 inline constexpr size_t kLongestRecordedName = 32768;
+
+// How the file of a runtime's own code ends.
+inline constexpr std::string_view kStubsDump = ".stubs.dump";
 
 }  // namespace jitscope

@@ -22,7 +22,7 @@ namespace {
 Result<std::unique_ptr<PeFile>> open_whole(OpenedFile file, const std::string& path) {
   const auto size = static_cast<uint64_t>(file.status.st_size);
   return PeFile::open(std::make_shared<const OpenedFile>(std::move(file)), {0, size},
-                      std::string(base_name(path)));
+                      std::string(base_name(path)), {path, {}});
 }
 
 // "HOST!ENTRY": a file of a single-file program.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "code/recorded_name.h"
 #include "naming/jit_name.h"
 #include "symbolize/mapping_kind.h"
 
@@ -103,6 +104,7 @@ Result<std::shared_ptr<LoadedDump>> DumpCache::load(FoundFile file, bool recorde
   auto dump = std::make_shared<LoadedDump>();
   dump->shown = file.shown;
   dump->recorded = recorded;
+  dump->stubs = recorded && dump->shown.ends_with(kStubsDump);
   if (file.proven) dump->owner = file.owner;
   if (keep_) dump->file.reset(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
   JITSCOPE_ASSIGN(auto source, byte_source(std::move(file.fd), file.shown));
@@ -401,14 +403,14 @@ NoName JitSources::reason(uint64_t address, uint64_t time) {
   look();
   update_findings();
   for (const auto& dump : dumps_) {
-    if (!dump->timed) continue;
+    if (!dump->timed || dump->stubs) continue;
     const TimelineAnswer answer = dump->timeline.at(address, time);
     if (answer.ended != kNoBody) return NoName::replaced;
     if (time > dump->seen_until) {
       return NoName::after_last_look;
     }
   }
-  if (!dumps_.empty()) return NoName::no_body_then;
+  if (any_dump()) return NoName::no_body_then;
   if (map_ != nullptr) return NoName::no_line_there;
   if (std::ranges::any_of(findings_->list, &LifeFindings::Finding::refused)) {
     return NoName::refused_source;

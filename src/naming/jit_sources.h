@@ -33,6 +33,8 @@ struct LoadedDump {
   Timeline timeline;
   DumpScopes scopes;
   bool recorded = false;  // written by jitscope record
+  // And of nothing but what a runtime made for itself: it tells nothing of other code.
+  bool stubs = false;
   // Of one that the process is proven to have mapped.
   std::optional<uid_t> owner;
   // Times cannot be compared with the recording's; why_untimed says why.
@@ -146,9 +148,12 @@ class JitSources : public LifeData {
   // Why neither gave a name for the address.
   NoName reason(uint64_t address, uint64_t time);
 
-  [[nodiscard]] bool any() const { return !dumps_.empty() || map_ != nullptr; }
+  [[nodiscard]] bool any() const { return any_dump() || map_ != nullptr; }
 
  private:
+  [[nodiscard]] bool any_dump() const {
+    return std::ranges::any_of(dumps_, [](const auto& dump) { return !dump->stubs; });
+  }
   void look();
   void look_at_candidate(const ProcessLife::DumpMapping& candidate);
   void look_at_recorded();

@@ -82,7 +82,9 @@ void PeImages::open(Entry& entry, const MappedFileInfo& info) {
     return;
   }
   const auto size = static_cast<uint64_t>(entry.file->status.st_size);
-  if (auto image = PeFile::open(entry.file, {0, size}, info.base)) {
+  PeDebugSearch search{info.path, {}};
+  search.options.root = options_.root;
+  if (auto image = PeFile::open(entry.file, {0, size}, info.base, std::move(search))) {
     entry.image = std::move(*image);
     entry.why = other;
   }

@@ -135,9 +135,7 @@ std::optional<DebugLink> debug_link(const ElfFile& file) {
   link.name = cursor.c_string();
   cursor.align(4);
   link.checksum = cursor.u32();
-  // A name in a directory that we choose, not a path to anywhere.
-  const bool plain = !link.name.empty() && !link.name.contains('/') && link.name != "..";
-  return cursor.ok() && plain ? std::optional(link) : std::nullopt;
+  return cursor.ok() ? std::optional(link) : std::nullopt;
 }
 
 // The client library, loaded when the first server is asked: it brings some thirty others along
@@ -214,6 +212,31 @@ std::optional<uint32_t> debug_link_checksum(int fd) {
   return std::nullopt;
 }
 
+std::optional<uint32_t> debug_link_checksum(std::span<const std::byte> bytes) {
+  constexpr size_t step = size_t{1} << 20;
+  uint32_t state = 0xffffffffU;
+  while (!bytes.empty()) {
+    if (WorkLimit::over()) return std::nullopt;
+    const auto part = bytes.first(std::min(step, bytes.size()));
+    state = checksum(state, std::span(reinterpret_cast<const uint8_t*>(part.data()), part.size()));
+    bytes = bytes.subspan(part.size());
+  }
+  return ~state;
+}
+
+std::vector<std::string> debug_link_paths(const std::string& path, const std::string& name,
+                                          const ElfImageOptions& options) {
+  // A name in a directory that we choose, not a path to anywhere.
+  if (name.empty() || name.contains('/') || name == "..") return {};
+  const std::string beside = directory_of(path);
+  std::vector<std::string> paths = {beside + "/" + name, beside + "/.debug/" + name};
+  for (const std::string& directory : options.debug_directories) {
+    if (beside.starts_with('/')) paths.push_back(directory + beside + "/" + name);
+    paths.push_back(directory + "/" + name);
+  }
+  return paths;
+}
+
 std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOptions& options,
                                          std::string_view wanted, std::string& left) {
   const auto serves = [&](const std::unique_ptr<ElfFile>& found) {
@@ -234,13 +257,7 @@ std::unique_ptr<ElfFile> find_debug_file(const ElfFile& file, const ElfImageOpti
     if (auto found = open_with_id(place, id); serves(found)) return found;
   }
   if (const auto link = debug_link(file)) {
-    const std::string beside = directory_of(file.path());
-    std::vector<std::string> paths = {beside + "/" + link->name, beside + "/.debug/" + link->name};
-    for (const std::string& directory : options.debug_directories) {
-      if (beside.starts_with('/')) paths.push_back(directory + beside + "/" + link->name);
-      paths.push_back(directory + "/" + link->name);
-    }
-    for (const std::string& path : paths) {
+    for (const std::string& path : debug_link_paths(file.path(), link->name, options)) {
       auto opened = ElfFile::open(path, options.root);
       if (!opened || !serves(*opened)) continue;
       const auto& other = (*opened)->build_id();

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "symbolize/elf_file.h"
 
@@ -38,6 +39,14 @@ namespace jitscope {
 // The checksum of .gnu_debuglink over a whole file; nullopt when it cannot be read, or when its
 // work is over (base/work_limit.h).
 [[nodiscard]] std::optional<uint32_t> debug_link_checksum(int fd);
+// Of the bytes of a file.
+[[nodiscard]] std::optional<uint32_t> debug_link_checksum(std::span<const std::byte> bytes);
+
+// Where the file that .gnu_debuglink names may lie, of a file at `path`, best first: inside of the
+// options' root. Empty: the name is none of a file in a directory that we choose.
+[[nodiscard]] std::vector<std::string> debug_link_paths(const std::string& path,
+                                                        const std::string& name,
+                                                        const ElfImageOptions& options);
 
 // The client library of debuginfod is here. Without it nobody is asked.
 [[nodiscard]] bool debuginfod_available();

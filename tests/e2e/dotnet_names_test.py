@@ -1,6 +1,6 @@
 """Recordings of real .NET programs: what runs from ReadyToRun images has names, in a single-file program and in loose
 files, whether the runtime writes a map or not, with and without tiers, attached late; what the JIT compiled has the
-names of the runtime's map. perf's own share stands beside it.
+names of the runtime's map, and what the runtime made for itself has names, too. perf's own share stands beside it.
 """
 
 import collections
@@ -17,7 +17,7 @@ from inject_test import agree, inject
 
 NAMELESS = 0.003       # of the user samples in ReadyToRun code; attached late:
 NAMELESS_LATE = 0.005
-STUBS = 0.08           # of the user samples: the runtime's own stubs in memory, of which nothing tells
+STUBS = 0.003          # of the user samples in memory, where what the runtime made for itself has names, too
 KERNEL = 1 << 63
 
 HOOK = """
@@ -36,8 +36,23 @@ class Work {
       var text = new StringBuilder();
       foreach (var each in lengths) text.Append(each.Key).Append(each.Value);
       found += Regex.Matches(text.ToString(), "it[a-z]+ (\\\\d+)").Count;
+      found += Calls();
     }
     Console.WriteLine("found " + found);
+  }
+  // Through what the runtime makes: a thunk for a static method, stubs for interfaces and for a boxed value.
+  interface IShape { int Area(int x); }
+  class Square : IShape { public int Area(int x) { return x * x; } }
+  class Strip : IShape { public int Area(int x) { return x * 3; } }
+  struct Scaled : IShape { public int by; public int Area(int x) { return x * by; } }
+  static int Add(int a, int b) { return a + b; }
+  static Func<int, int, int> add = Add;
+  static Func<int, int> scaled = new Scaled { by = 2 }.Area;
+  static IShape[] shapes = { new Square(), new Strip(), new Scaled { by = 5 } };
+  static long Calls() {
+    long sum = 0;
+    for (int i = 0; i < 20000; i++) sum += add(i, 3) + scaled(i) + shapes[i % 3].Area(i);
+    return sum;
   }
 }
 class StartupHook {
@@ -108,6 +123,7 @@ def told(label, data, limit=NAMELESS, stubs=STUBS, ngen=()):
     of NGEN have no names, not even bounds.
     """
     counts = collections.Counter()
+    own = set()
     perf_names = perf_named(data)
     seen = collections.Counter()
     for each in profiles.jitscope_samples(data):
@@ -123,6 +139,8 @@ def told(label, data, limit=NAMELESS, stubs=STUBS, ngen=()):
             where = "native"
         counts[where] += 1
         counts[where, bool(name)] += 1
+        if where == "memory" and name and name.startswith("["):
+            own.add(name)
         if where == "image":
             seen[name and name.rsplit("(", 1)[0]] += 1
     total = sum(counts[where] for where in ("image", "memory", "native"))
@@ -132,7 +150,8 @@ def told(label, data, limit=NAMELESS, stubs=STUBS, ngen=()):
           f"({counts['native', False]}); perf names {perf_names:.1%}")
     check(counts["image", False] <= limit * total, f"{label}: {counts}")
     check(counts["memory", False] <= stubs * total, f"{label}: {counts}")
-    return seen
+    print(f"     {label}: {' '.join(sorted(own))}")
+    return seen, own
 
 
 def perf_named(data):
@@ -149,10 +168,15 @@ def single_file_program_of_net_8():
                 "System.Text.RegularExpressions.RegexInterpreter.TryMatchAtCurrentPosition"}
     for label, variables in (("no variable, TC=0", {"DOTNET_TieredCompilation": "0"}),
                              ("map=3, TC=0", {"DOTNET_TieredCompilation": "0", "DOTNET_PerfMapEnabled": "3"}),
+                             ("map=3", {"DOTNET_PerfMapEnabled": "3"}),
                              ("map=1", {"DOTNET_PerfMapEnabled": "1"}),
+                             ("map=1, TC=0", {"DOTNET_TieredCompilation": "0", "DOTNET_PerfMapEnabled": "1"}),
                              ("map=3, W^X=0", {"DOTNET_EnableWriteXorExecute": "0", "DOTNET_PerfMapEnabled": "3"})):
-        seen = told(label, recorded(*bundle(3, **variables)), stubs=STUBS if "map" in label else 1)
-        if "TC=0" in label:
+        seen, own = told(label, recorded(*bundle(3, **variables)), stubs=STUBS if "map" in label else 1)
+        check("[ShuffleThunk]" in own, f"{label}: {own}")
+        if "W^X=0" not in label:  # where the barrier is not copied
+            check("[JIT_WriteBarrier]" in own, f"{label}: {own}")
+        if "TC=0" in label and "map=1" not in label:  # whose dump lists what runs from images
             check(expected <= set(seen), f"{label}: {seen.most_common(20)}")
 
 
@@ -166,7 +190,8 @@ def perf_shows_the_same_after_inject():
 
 
 def loose_files_of_net_core_2_0():
-    seen = told("2.0, map", recorded(*core20(3, COMPlus_PerfMapEnabled="1")), ngen=("System.Private.CoreLib.dll",))
+    seen, _ = told("2.0, map", recorded(*core20(3, COMPlus_PerfMapEnabled="1")),
+                   ngen=("System.Private.CoreLib.dll",))
     check(any(name and name.startswith("System.Text.RegularExpressions.") for name in seen), f"{seen.most_common(20)}")
 
 

@@ -99,6 +99,15 @@ def build_with_library(file_alignment, stripped):
     return _compile(folder / "caller.exe", CALLER, file_alignment, stripped, library), library
 
 
+def split(program):
+    """Moves what debuggers read into a file of its own, PROGRAM.debug beside it."""
+    objcopy, debug = _tool("x86_64-w64-mingw32-objcopy"), program.with_suffix(".debug")
+    subprocess.run([objcopy, "--only-keep-debug", program, debug], check=True)
+    subprocess.run([_tool("x86_64-w64-mingw32-strip"), program], check=True)
+    subprocess.run([objcopy, f"--add-gnu-debuglink={debug.name}", program], check=True, cwd=program.parent)
+    return debug
+
+
 def symbols(program, prefix="hot_"):
     """The RVAs of the hot functions of one that is not stripped."""
     listed = subprocess.run([_tool("x86_64-w64-mingw32-nm"), program], check=True, capture_output=True, text=True).stdout

@@ -170,6 +170,28 @@ def perf_of(program):
     return data
 
 
+def a_split_debug_file_names_a_stripped_program():
+    for form in FORMS[:2]:
+        program = wine.build(form.name, form.alignment, False)
+        debug = wine.split(program)
+        data = scratch("/var/tmp") / "perf.data"
+        jitscope(*events(data), "--", wine.binary(), program, "2", env=wine.environment(), limit=120)
+        pid = pid_in(data, program)
+        names_are_right(form, program, data, pid)
+        hot = [each.leaf for each in profiles.jitscope_samples(data, "--lines") if lies_in(each.leaf, program.name)]
+        with_line = sum(leaf.get("file", "").endswith(".c") and leaf.get("line", 0) > 0 for leaf in hot)
+        check(with_line >= NAMED * len(hot) > 0, f"{form.name}: {with_line} of {len(hot)} with lines")
+        # In .debug it is found as well; another file of its name is not believed.
+        (program.parent / ".debug").mkdir()
+        moved = debug.rename(program.parent / ".debug" / debug.name)
+        names_are_right(form, program, data, pid)
+        moved.write_bytes(moved.read_bytes() + b"x")
+        sources = {leaf["source"] for leaf in leaves_of(data, pid) if leaf["method"] and lies_in(leaf, program.name)}
+        equal(sources, {"function bounds"}, "with a debug file of another checksum")
+        advice = profiles.doctor(data)
+        check("another checksum" in advice, advice)
+
+
 def wines_own_libraries_have_names_and_lines():
     program = wine.build("mapped.exe", 4096, False)
     data = scratch("/var/tmp") / "perf.data"
@@ -185,4 +207,5 @@ def wines_own_libraries_have_names_and_lines():
 
 
 harness.main(started_by_the_recorder, attached_to, recorded_by_perf, perf_shows_the_same_after_inject,
-             exports_and_bounds_name_a_dll, what_is_missing_is_said, wines_own_libraries_have_names_and_lines)
+             exports_and_bounds_name_a_dll, what_is_missing_is_said, a_split_debug_file_names_a_stripped_program,
+             wines_own_libraries_have_names_and_lines)

@@ -187,14 +187,14 @@ class PeSymbols::Builder {
   Row now_;
 };
 
-PeSymbols PeSymbols::of(const PeImage& image) {
+PeSymbols PeSymbols::of(const PeImage& image, const PeImage* debug) {
   PeSymbols out;
   const auto take = [&](auto result) {
     if (result) return std::move(*result);
     out.damage_.push_back(std::move(result.error()));
     return typename decltype(result)::value_type();
   };
-  CoffSymbols symbols = take(CoffSymbols::parse(image));
+  CoffSymbols symbols = take(CoffSymbols::parse(debug != nullptr ? *debug : image));
   PeExports exports = take(PeExports::parse(image));
   const RuntimeFunctions functions = take(RuntimeFunctions::parse(image));
   Builder(out, symbols, exports).run(code_of(image.headers()), pieces_of(functions));

@@ -38,8 +38,9 @@ struct PeSymbol {
 
 class PeSymbols {
  public:
-  // A table that is damaged is left out, see damage().
-  static PeSymbols of(const PeImage& image);
+  // A table that is damaged is left out, see damage(). `debug`: its split debug file, which has the
+  // COFF symbols.
+  static PeSymbols of(const PeImage& image, const PeImage* debug = nullptr);
 
   // Nothing: no code, or nothing is known of it.
   [[nodiscard]] std::optional<PeSymbol> at(uint32_t rva) const;

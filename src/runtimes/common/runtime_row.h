@@ -103,6 +103,8 @@ struct RuntimeRow {
   Result<std::unique_ptr<CodeSource>> (*open_memory)(const Process& process,
                                                      const RuntimeInfo& info) = nullptr;
   const AskedSource* asked = nullptr;
+  // Code that it makes for itself in memory, and lists nowhere.
+  std::unique_ptr<CodeSource> (*open_stubs)(const Process& process) = nullptr;
   // "" or why this process compiles nothing at all.
   std::string (*why_compiles_nothing)(const Process& process, const RuntimeInfo& info) = nullptr;
 

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "code/display_name.h"
 #include "runtimes/dotnet/dotnet_spelling.h"
+#include "runtimes/dotnet/dotnet_stubs.h"
 #include "runtimes/dotnet/runtime_info.h"
 
 namespace jitscope {
@@ -64,6 +65,10 @@ std::string why_not_fixed(const Process& /*process*/) {
   return ".NET maps its code a second time to write it: a patch could be undone or shared";
 }
 
+std::unique_ptr<CodeSource> open_stubs(const Process& process) {
+  return std::make_unique<DotnetStubs>(process);
+}
+
 constexpr std::array kPrograms = {
     RuntimeProgram{.name = ".NET",
                    // The memory that it maps twice: all that is seen of a single-file program.
@@ -83,6 +88,7 @@ constexpr RuntimeRow kDotnetRuntime = {
     .embedded_version = embedded_version,
     .parse = parse_dotnet,
     .how_to_map = "start it with DOTNET_PerfMapEnabled=1 in its environment",
+    .open_stubs = open_stubs,
     .why_not_fixed = why_not_fixed,
 };
 

@@ -22,7 +22,7 @@ std::vector<std::byte> part_of(int fd, uint64_t offset, uint64_t size) {
 }  // namespace
 
 Result<std::unique_ptr<PeFile>> PeFile::open(std::shared_ptr<const OpenedFile> file, FilePart part,
-                                             std::string name) {
+                                             std::string name, PeDebugSearch search) {
   const std::vector<std::byte> head =
       part_of(file->fd.get(), part.offset, std::min<uint64_t>(part.size, PeHeaders::kHead));
   std::unique_ptr<PeFile> out(new PeFile());
@@ -30,6 +30,7 @@ Result<std::unique_ptr<PeFile>> PeFile::open(std::shared_ptr<const OpenedFile> f
   out->file_ = std::move(file);
   out->part_ = part;
   out->name_ = std::move(name);
+  out->search_ = std::move(search);
   return out;
 }
 
@@ -74,9 +75,22 @@ void PeFile::load() {
     return;
   }
   symbols_ = PeSymbols::of(*image_);
+  if (const PeDebugFile* debug = symbols_->has_coff() ? nullptr : debug_file()) {
+    symbols_ = PeSymbols::of(*image_, &debug->image);
+  }
   for (const Error& damage : symbols_->damage()) {
     if (why_not_.empty()) why_not_ = to_string(damage);
   }
+}
+
+PeDebugFile* PeFile::debug_file() {
+  if (!debug_file_tried_ && image_) {
+    debug_file_tried_ = true;
+    if (const auto& link = debug_entries().debug_link) {
+      debug_file_ = find_pe_debug_file(*image_, *link, search_, debug_file_left_);
+    }
+  }
+  return debug_file_.get();
 }
 
 std::optional<PeName> PeFile::at(uint32_t rva) {
@@ -158,7 +172,11 @@ std::string PeFile::describe() {
   if (!symbols_) return why_not_;
   std::string kind;
   if (kind_ == R2rKind::ngen) kind = "compiled by NGEN, ";
-  if (symbols_->has_coff()) return fmt::format("{}COFF symbols", kind);
+  if (symbols_->has_coff()) {
+    return debug_file_ == nullptr
+               ? fmt::format("{}COFF symbols", kind)
+               : fmt::format("{}COFF symbols, with its debug file {}", kind, debug_file_->path);
+  }
   return fmt::format("{}no symbols, {} exports, bounds of {} functions", kind, symbols_->exports(),
                      symbols_->size());
 }
@@ -168,6 +186,7 @@ std::string PeFile::advice() {
   if (r2r_ || (symbols_ && symbols_->has_coff()) || !image_) return "";
   if (kind_ == R2rKind::ngen) return "NGEN's names are in its own metadata, which is not read";
   const PeDebugEntries& debug = debug_entries();
+  if (!debug_file_left_.empty()) return debug_file_left_;
   if (debug.debug_link) {
     return fmt::format("put its debug file {} beside it, or into .debug/ there",
                        debug.debug_link->name);
@@ -184,6 +203,9 @@ std::vector<SourceFrame> PeFile::source_frames(uint32_t rva, const ElfImageOptio
   if (!dwarf_tried_) {
     dwarf_tried_ = true;
     std::vector<std::byte> elf = image_ && symbols_ ? debug_elf(*image_) : std::vector<std::byte>();
+    if (const PeDebugFile* split = elf.empty() && symbols_ ? debug_file() : nullptr) {
+      elf = debug_elf(split->image);
+    }
     if (!elf.empty()) {
       if (auto opened = ElfImage::from_memory(std::move(elf), name_, options)) {
         dwarf_ = std::move(*opened);

@@ -1,5 +1,6 @@
 // PeFile: names for the code of one PE image, in a file of its own or inside a single-file program:
-// ReadyToRun methods, COFF symbols, exports, and where functions begin and end.
+// ReadyToRun methods, COFF symbols (its own or its split debug file's), exports, and where
+// functions begin and end.
 //
 // The headers are read at once, the rest when the first name is asked for: at most kMostBytes of
 // it, kept as long as the object (names of ReadyToRun methods are decoded when they are asked for).
@@ -23,6 +24,7 @@
 #include "formats/pe/pe_symbols.h"
 #include "formats/r2r/r2r_image.h"
 #include "symbolize/elf_image.h"
+#include "symbolize/pe/pe_debug_file.h"
 
 namespace jitscope {
 
@@ -47,9 +49,9 @@ class PeFile {
   static constexpr uint64_t kMostBytes = uint64_t{512} << 20U;
 
   // `file` is shared by the parts of a single-file program. `name`: what bounds are shown with.
-  // damaged: no PE image.
+  // `search`: for its debug file, with the first name that it gives. damaged: no PE image.
   static Result<std::unique_ptr<PeFile>> open(std::shared_ptr<const OpenedFile> file, FilePart part,
-                                              std::string name);
+                                              std::string name, PeDebugSearch search = {});
   ~PeFile();
 
   [[nodiscard]] const PeHeaders& headers() const { return headers_; }
@@ -87,6 +89,8 @@ class PeFile {
  private:
   PeFile() = default;
   void load();
+  // Null: it has none, or none that is to be had.
+  PeDebugFile* debug_file();
 
   std::shared_ptr<const OpenedFile> file_;
   FilePart part_;
@@ -100,6 +104,10 @@ class PeFile {
   std::optional<R2rImage> r2r_;
   std::optional<PeSymbols> symbols_;
   std::optional<PeDebugEntries> debug_;
+  PeDebugSearch search_;
+  bool debug_file_tried_ = false;
+  std::unique_ptr<PeDebugFile> debug_file_;
+  std::string debug_file_left_;  // why one was left alone
   bool dwarf_tried_ = false;
   std::unique_ptr<ElfImage> dwarf_;  // the image's debug information (pe_debug.h)
 };

@@ -313,10 +313,8 @@ TEST_F(BackendTest, WhatAllCouldNotBePlacedForIsTriedAgain) {
 }
 
 TEST_F(BackendTest, CodeOfFilesGoesToWhatIsMadeForIt) {
-  const Backend of_files = {.name = "filed",
-                            .takes = TakesCode::of_files,
-                            .automatic = true,
-                            .make = make_pretend};
+  const Backend of_files = {
+      .name = "filed", .takes = TakesCode::of_files, .automatic = true, .make = make_pretend};
   source_.bodies[1].file = std::make_shared<const CodeFile>();
   auto tracer = start({&of_files, &pretend});
   ASSERT_TRUE(tracer);
@@ -328,10 +326,8 @@ TEST_F(BackendTest, CodeOfFilesGoesToWhatIsMadeForIt) {
 }
 
 TEST_F(BackendTest, WhereAllCodeIsOfFilesTheReasonSaysSo) {
-  const Backend of_files = {.name = "filed",
-                            .takes = TakesCode::of_files,
-                            .automatic = true,
-                            .make = make_pretend};
+  const Backend of_files = {
+      .name = "filed", .takes = TakesCode::of_files, .automatic = true, .make = make_pretend};
   for (CodeBody& body : source_.bodies) body.file = std::make_shared<const CodeFile>();
   auto tracer = start({&of_files, &pretend});
   ASSERT_TRUE(tracer);
