@@ -50,6 +50,7 @@ Frame PeNames::frame_of(const PePlace& place, PeName name) const {
 
 Resolution PeNames::without_name(Question& question, const PePlace& place, NoName why) {
   question.reach.narrow(question.lookup, question.lookup);
+  if (is_of_given_map(question.why)) why = question.why;
   const MappedFileInfo& file = context_.files.info(place.file);
   Resolution out =
       tables_.nameless(question.query, why, FramePlace::file,
