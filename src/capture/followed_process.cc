@@ -123,7 +123,9 @@ void FollowedProcess::search() {
   if (row_of(info.runtime).open_memory != nullptr) {
     if (take_memory(info) || failures_ < kPatience) return;
   }
-  take_perf_map(kind_of(*maps));
+  RuntimeKind kind = kind_of(*maps);
+  if (kind.name().empty()) kind = RuntimeKind(info.runtime);
+  take_perf_map(kind);
 }
 
 void FollowedProcess::look_for_copied_text(const std::vector<Mapping>& maps) {
@@ -157,11 +159,18 @@ bool FollowedProcess::take_perf_map(const RuntimeKind& kind) {
   auto place = find_perf_map(*process_, options_);
   if (!place) {
     const bool none = place.error().kind == ErrorKind::not_found;
+    if (none && kind.in_images()) {
+      summary_.in_images = kind.name();
+      summary_.reason.clear();
+      summary_.hint.clear();
+      return false;
+    }
     summary_.reason =
         none ? "nothing tells what its JIT code is: there is no perf map" : place.error().what;
     summary_.hint = none ? kind.how_to_map() : place.error().hint;
     return false;
   }
+  summary_.in_images.clear();
   place_ = std::move(*place);
   map_ = std::make_unique<PerfMapFollower>(diagnostics_, place_.shown());
   summary_.source = "perf map " + place_.shown();

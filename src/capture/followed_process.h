@@ -51,6 +51,9 @@ struct FollowedSummary {
   std::string own_jitdump;  // the dump that it writes itself, as its mappings name it
   std::string reason;       // why it was not, or no longer, followed
   std::string hint;
+  // Not followed, because images that it mapped name its code when the recording is read: what runs
+  // it, "Wine".
+  std::string in_images;
   bool jit = false;  // it has, or had, code that no ELF file holds
   uint64_t bodies = 0;
   uint64_t gone = 0;

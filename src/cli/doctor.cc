@@ -43,7 +43,7 @@ int diagnose_process(const DoctorArguments& arguments) {
   bool usable = !dump.empty();
   std::string text = fmt::format(
       "{} {}: {}{}, {} bytes of executable memory that no ELF file backs\n", process->pid(),
-      printable(process->command_line().substr(0, 200)), to_string(findings->runtime.runtime),
+      printable(process->command_line().substr(0, 200)), runtime_name(*findings),
       findings->runtime.version.empty() ? "" : " " + printable(findings->runtime.version),
       findings->jit_bytes);
   std::string json;
@@ -70,9 +70,13 @@ int diagnose_process(const DoctorArguments& arguments) {
     json += line.str() + "\n";
   }
   Program program(findings->runtime.runtime);
-  if (const auto maps = process->maps()) program.kind = kind_of(*maps);
+  program.kind = findings->kind;
+  const bool images = findings->kind.in_images();
   const std::string advice =
       findings->jit_bytes == 0 ? "it runs no JIT code: ELF symbols name it"
+      : !usable && images
+          ? fmt::format("jitscope record -p {} tells of its images, which name its code",
+                        process->pid())
       : usable ? fmt::format("jitscope record -p {} names its JIT code", process->pid())
                : advice_for(NoName::no_source, program);
   text += "  -> " + advice + "\n";
@@ -80,7 +84,7 @@ int diagnose_process(const DoctorArguments& arguments) {
   line.text("text", advice);
   json += line.str() + "\n";
   write_out(arguments.json ? json : text);
-  return status_with_output(usable || findings->jit_bytes == 0 ? 0 : 1);
+  return status_with_output(usable || images || findings->jit_bytes == 0 ? 0 : 1);
 }
 
 int run_doctor(const DoctorArguments& arguments) {

@@ -28,6 +28,7 @@ struct BuildCommand {
   std::string jitdump;
   std::string perf_map;
   std::string recording;
+  std::string image;
   ImageSetOptions set;
   std::string layout = "absolute";
   bool no_debug = false;
@@ -116,10 +117,10 @@ Result<int> build(BuildCommand& command) {
   command.set.packed = command.layout == "packed";
   command.set.image.debug_info = !command.no_debug;
   const int sources = (command.jitdump.empty() ? 0 : 1) + (command.perf_map.empty() ? 0 : 1) +
-                      (command.recording.empty() ? 0 : 1);
+                      (command.recording.empty() ? 0 : 1) + (command.image.empty() ? 0 : 1);
   if (sources > 1 || (sources == 0 && command.pid == 0)) {
     return fail(ErrorKind::usage, "one source of code is wanted", {},
-                "-p PID, --jitdump FILE, --perf-map FILE or -i RECORDING");
+                "-p PID, --jitdump FILE, --perf-map FILE, -i RECORDING, or a PE image (FILE.dll)");
   }
   if (command.pid != 0 && sources != 0 && command.recording.empty()) {
     return fail(ErrorKind::usage, "a file's code is not chosen by process", {},
@@ -127,7 +128,8 @@ Result<int> build(BuildCommand& command) {
   }
   if (!command.recording.empty()) return build_recorded(command);
   Result<ImageBuild> built =
-      !command.jitdump.empty()    ? image_of_jitdump(command.jitdump, command.set)
+      !command.image.empty()      ? image_of_pe(command.image, command.set)
+      : !command.jitdump.empty()  ? image_of_jitdump(command.jitdump, command.set)
       : !command.perf_map.empty() ? image_of_perf_map(command.perf_map, command.set)
                                   : image_of_process(command.pid, command.source, command.set);
   if (!built) return fail(std::move(built.error()));
@@ -192,6 +194,8 @@ void add_build(CLI::App& image, int& status) {
       "build", "An ELF file with the code, symbols, lines and unwind tables of a source");
   add_process_option(*command, options->process,
                      "A running process, by pid or name (with -i: one of it)");
+  command->add_option("FILE", options->image,
+                      "A PE image (.dll, .exe), or HOST!ENTRY of a .NET single-file program");
   command->add_option("--jitdump", options->jitdump, "A jitdump");
   command->add_option("--perf-map", options->perf_map, "A perf map: symbols without bytes");
   command->add_option("-i,--input", options->recording, "What jitscope record wrote");

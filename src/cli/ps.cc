@@ -55,7 +55,7 @@ std::string probes_text(const ProcessFindings& findings) {
 std::string process_text(const Process& process, const ProcessFindings& findings) {
   std::vector<std::string> sources;
   for (const SourceFinding& source : findings.sources) sources.push_back(source_text(source));
-  std::string runtime(to_string(findings.runtime.runtime));
+  std::string runtime(runtime_name(findings));
   if (!findings.runtime.version.empty()) {
     runtime += " " + printable(findings.runtime.version);
   }
@@ -71,7 +71,7 @@ std::string process_json(const Process& process, const ProcessFindings& findings
   JsonObject line("process");
   line.number("pid", static_cast<uint64_t>(process.pid()))
       .text("command", process.command_line())
-      .text("runtime", to_string(findings.runtime.runtime))
+      .text("runtime", runtime_name(findings))
       .text("version", findings.runtime.version)
       .number("jit_bytes", findings.jit_bytes)
       .raw("sources", json_array(findings.sources,

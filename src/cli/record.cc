@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/plural.h"
 #include "capture/recording.h"
@@ -99,6 +102,22 @@ void report_process(const FollowedSummary& process) {
   }
 }
 
+// One line for all: Wine starts half a dozen processes of its own beside each program.
+void report_images(const std::vector<FollowedSummary>& processes) {
+  std::map<std::string, std::vector<const FollowedSummary*>> by_host;
+  for (const FollowedSummary& each : processes) {
+    if (!each.in_images.empty()) by_host[each.in_images].push_back(&each);
+  }
+  for (const auto& [host, all] : by_host) {
+    const FollowedSummary& first = *all.front();
+    report_note(fmt::format(
+        "  process {} ({}){}: of {}; the images that are mapped name the code when the recording "
+        "is read",
+        first.pid, printable(first.name),
+        all.size() == 1 ? "" : fmt::format(" and {} more", all.size() - 1), host));
+  }
+}
+
 std::string ending_of(int status, bool told) {
   if (told && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) {
     return "the command still ran, and was ended (SIGTERM)";
@@ -131,6 +150,7 @@ void report(const RecordResult& result) {
     report_note(fmt::format("names of JIT code in {}", printable(result.folder)));
   }
   for (const FollowedSummary& process : follow.processes) report_process(process);
+  report_images(follow.processes);
   if (follow.not_followed != 0) {
     report_note(fmt::format("  {} more with JIT code were not followed",
                             plural(follow.not_followed, "process", "processes")));

@@ -1,5 +1,5 @@
 // image build: code images out of whatever knows code bodies: a live process, a jitdump, a perf
-// map, the folder that jitscope record left.
+// map, the folder that jitscope record left, a PE image.
 //
 // Symbols are canonical: "java.util.HashMap.put", with an alias that carries the parameters where
 // there are any. Nothing is stopped or changed; what could not be written down is in the notes.
@@ -31,6 +31,9 @@ struct ImageBuild {
 Result<ImageBuild> image_of_process(pid_t pid, const SourceOptions& source,
                                     ImageSetOptions options);
 Result<ImageBuild> image_of_jitdump(const std::string& path, ImageSetOptions options);
+// A PE image, "HOST!ENTRY" of a .NET single-file program. Addresses are those that its linker
+// chose.
+Result<ImageBuild> image_of_pe(const std::string& path, ImageSetOptions options);
 Result<ImageBuild> image_of_perf_map(const std::string& path, ImageSetOptions options);
 
 // The dumps in the folder beside a recording.

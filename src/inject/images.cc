@@ -98,6 +98,7 @@ Status NeededImages::add(uint32_t number, const jitdump::Header* header,
       body.unwind = tables_;
     }
   }
+  if (load == nullptr && code.bytes.size() == code.size) body.code = code.bytes;
   return images_[code.image].add(body);
 }
 

@@ -24,7 +24,8 @@ struct PlannedCode {
   BodyId body = kNoBody;
   uint64_t start = 0;
   uint64_t size = 0;
-  FrameId frame = kNoFrame;  // none: it is as the dump calls it
+  FrameId frame = kNoFrame;            // none: it is as the dump calls it
+  std::span<const std::byte> bytes{};  // without a dump: what is known of its code
   uint32_t image = 0;
   bool packed = false;
   uint64_t place = 0;  // after settle()

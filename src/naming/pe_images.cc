@@ -1,6 +1,7 @@
 // See pe_images.h.
 #include "naming/pe_images.h"
 
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,14 +86,19 @@ PeImages::PeImages(SourceContext& context, const NamingOptions& options)
     : context_(context), options_(options) {}
 PeImages::~PeImages() = default;
 
-// The kernel tells a file's inode with its mapping; a file that was written later is another one,
-// too.
+// The kernel tells a file's device and inode with its mapping (of an overlay's file those of the
+// one below, whose device is another one: that tells nothing); a file that was written later is
+// another one, too.
 NoName PeImages::why_not_same(const MappedFileInfo& info, const OpenedFile& file) const {
   if (info.deleted) return NoName::file_deleted;
   if (options_.force || !options_.root.empty() || !context_.facts.of_this_machine()) {
     return NoName::none;
   }
-  if (info.inode != 0 && info.inode != file.status.st_ino) return NoName::file_changed;
+  if (info.identity && info.identity->major == major(file.status.st_dev) &&
+      info.identity->minor == minor(file.status.st_dev) &&
+      info.identity->inode != file.status.st_ino) {
+    return NoName::file_changed;
+  }
   const auto& header = context_.facts.header();
   const auto begin =
       header.first_sample_time ? context_.facts.wall_time(*header.first_sample_time) : std::nullopt;
@@ -182,28 +188,42 @@ std::optional<PePlace> PeImages::in_file(uint32_t file, uint64_t offset) {
 }
 
 // A loader that finds no pages of the file to map (Wine, for sections that lie at other offsets in
-// a page than their addresses) copies them to anonymous memory; the header is still the file's.
-std::optional<PePlace> PeImages::in_memory(const Question& question) {
-  std::optional<PePlace> found;
-  question.life.space.before(question.lookup, kMostBefore, [&](const MappedRange& range) {
-    if (question.lookup - range.start > kFarthestHeader) return false;
+// a page than their addresses) copies them to anonymous memory; the header is still the file's. All
+// addresses of one mapping have the same one in front of them.
+const PeImages::Header& PeImages::header_before(const Question& question) {
+  const AddressSpace& space = question.life.space;
+  const uint64_t from = question.range.start;
+  if (header_.life == question.life.number && header_.growth == space.growth() &&
+      header_.range == from) {
+    return header_;
+  }
+  header_ = {question.life.number, space.growth(), from, 0, kNoFile};
+  space.before(from, kMostBefore, [&](const MappedRange& range) {
+    if (from - range.start > kFarthestHeader) return false;
     if (range.memory || range.page_offset != 0) return true;
-    Entry& known = entry(range.file);
+    const Entry& known = entry(range.file);
     if (known.image == nullptr) return true;
-    const PeHeaders& headers = known.image->headers();
-    const uint64_t rva = question.lookup - range.start;
-    if (rva >= headers.size_of_image) return false;
-    if (is_flat_view(headers, range.end - range.start)) return true;
-    PePlace place;
-    place.file = range.file;
-    place.rva = static_cast<uint32_t>(rva);
-    place.why = known.why;
-    place.file_offset = headers.offset_of(rva);
-    if (known.why == NoName::none) place.image = known.image.get();
-    found = place;
+    if (is_flat_view(known.image->headers(), range.end - range.start)) return true;
+    header_.start = range.start;
+    header_.file = range.file;
     return false;
   });
-  return found;
+  return header_;
+}
+
+std::optional<PePlace> PeImages::in_memory(const Question& question) {
+  const Header& header = header_before(question);
+  if (header.file == kNoFile) return std::nullopt;
+  Entry& known = entry(header.file);
+  const uint64_t rva = question.lookup - header.start;
+  if (rva >= known.image->headers().size_of_image) return std::nullopt;
+  PePlace place;
+  place.file = header.file;
+  place.rva = static_cast<uint32_t>(rva);
+  place.why = known.why;
+  place.file_offset = known.image->headers().offset_of(rva);
+  if (known.why == NoName::none) place.image = known.image.get();
+  return place;
 }
 
 std::vector<PeStory> PeImages::stories() const {

@@ -51,6 +51,15 @@ class PeImages {
 
  private:
   struct Entry;
+  // What was found in front of a mapping, the last time.
+  struct Header {
+    uint32_t life = UINT32_MAX;
+    uint32_t growth = 0;
+    uint64_t range = 0;
+    uint64_t start = 0;
+    uint32_t file = kNoFile;  // none
+  };
+  const Header& header_before(const Question& question);
   Entry& entry(uint32_t file);
   void open(Entry& entry, const MappedFileInfo& info);
   std::optional<PePlace> in_file(uint32_t file, uint64_t offset);
@@ -59,6 +68,7 @@ class PeImages {
 
   SourceContext& context_;
   const NamingOptions& options_;
+  Header header_;
   std::map<uint32_t, std::unique_ptr<Entry>> entries_;  // by MappedFiles' number
 };
 

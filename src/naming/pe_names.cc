@@ -62,12 +62,18 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   const auto place = images_.at(question);
   if (!place) return std::nullopt;
   if (place->image == nullptr) return without_name(question, *place, place->why);
+  WorkBudget& budget = context_.files.budget();
+  if (!place->image->asked() && budget.spent()) {
+    return without_name(question, *place, NoName::no_time_left);
+  }
+  const WorkBudget::Piece piece(budget);
   auto name = place->image->at(place->rva);
   if (!name) {
     // Of no function: thunks through which ReadyToRun code calls, padding, data.
-    return without_name(
-        question, *place,
-        place->image->why_not().empty() ? NoName::no_function_of_image : NoName::image_not_read);
+    const NoName why = !place->image->why_not().empty() ? NoName::image_not_read
+                       : place->image->has_functions()  ? NoName::no_function_of_image
+                                                        : NoName::no_map_of_file;
+    return without_name(question, *place, why);
   }
   const AddressQuery& query = question.query;
   const uint64_t inside = place->rva - name->start;
@@ -87,6 +93,7 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   location.symbol_offset = inside + (query.ip - question.lookup);
   const uint64_t start = query.ip - location.symbol_offset;
   const uint32_t size = name->size;
+  const uint32_t name_start = name->start;
   const auto [made, fresh] = made_.try_emplace(MadeKey{place->image, name->start, 0, place->file});
   if (fresh || with_source) {
     Frame frame = frame_of(*place, std::move(*name));
@@ -101,8 +108,9 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   }
   location.frame = made->second.frame;
   location.dso = made->second.dso;
-  location.jit =
-      tables_.jit_number(place->image, start, {nullptr, kNoBody, start, size, location.frame});
+  location.jit = tables_.jit_number(
+      place->image, start,
+      {nullptr, kNoBody, start, size, location.frame, place->image->code(name_start, size)});
   return out;
 }
 

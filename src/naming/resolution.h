@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "code/timeline.h"
 #include "formats/perfdata/records.h"
@@ -35,6 +36,8 @@ struct JitCode {
   uint64_t start = 0;
   uint64_t size = 0;  // 0: not known
   FrameId frame = 0;
+  // Its bytes where a mapped file has them, for as long as the Resolver lives; else empty.
+  std::span<const std::byte> code{};
 };
 
 // What one address turned out to be, while it holds. Small: a recording has many.

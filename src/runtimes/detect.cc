@@ -30,6 +30,10 @@ uint64_t lowest_mapping(const std::vector<Mapping>& maps, std::string_view path)
   return 0;
 }
 
+bool is_memfd(const Mapping& mapping) {
+  return mapping.path.starts_with("/memfd:");
+}
+
 bool has_jit_like_mapping(const std::vector<Mapping>& maps) {
   return std::ranges::any_of(maps, [](const Mapping& mapping) {
     return mapping.executable && !mapping.file_backed() && mapping.path.empty();
@@ -87,7 +91,7 @@ std::vector<SourceFinding> find_sources(const Process& process, const RuntimeInf
   if (map) {
     const std::string nothing = why_still_empty(process, *map, row);
     found.push_back({SourceKind::perf_map, nothing.empty(), map->shown() + nothing});
-  } else if (!none || row.open_memory == nullptr) {
+  } else if (!none || (row.open_memory == nullptr && !kind.in_images())) {
     found.push_back(
         {SourceKind::perf_map, false, none ? kind.how_to_map() : in_one_line(map.error())});
   }
@@ -103,6 +107,11 @@ void judge(const Process& process, const std::vector<Mapping>& maps, ProcessFind
   findings.not_probeable = why_out_of_reach(process, maps);
   if (!findings.not_probeable.empty()) return;
   const auto usable = std::ranges::find_if(findings.sources, &SourceFinding::usable);
+  if (usable == findings.sources.end() && findings.kind.in_images()) {
+    findings.not_probeable =
+        "its code lies in images for Windows: a recording of it is named by them";
+    return;
+  }
   if (usable == findings.sources.end()) {
     findings.not_probeable =
         findings.sources.empty() ? "nothing names its code" : findings.sources.front().detail;
@@ -138,6 +147,10 @@ void judge(const Process& process, const std::vector<Mapping>& maps, ProcessFind
 
 }  // namespace
 
+std::string_view runtime_name(const ProcessFindings& findings) {
+  return findings.kind.in_images() ? findings.kind.name() : to_string(findings.runtime.runtime);
+}
+
 Runtime runtime_of_file(std::string_view path) {
   RuntimeKind kind;
   kind.see(path);
@@ -147,17 +160,23 @@ Runtime runtime_of_file(std::string_view path) {
 RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& maps) {
   RuntimeInfo info;
   RuntimeKind kind;
-  const auto look = [&](bool executable) {
+  const auto look = [&](bool executable, bool memfd) {
     for (const Mapping& mapping : maps) {
       if (mapping.executable != executable || !mapping.file_backed()) continue;
+      if (is_memfd(mapping) != memfd) continue;
       if (kind.see(mapping.path)) info.library = mapping.path;
     }
   };
-  look(true);
-  // An emulator's CPU runs what this one must not.
-  if (kind.runtime() == Runtime::unknown) look(false);
-  info.runtime = kind.runtime();
   const std::string executable = process.executable();
+  look(true, false);
+  if (kind.name().empty()) {
+    // Memory that only one runtime names so: its library is a part of the program.
+    look(true, true);
+    if (!kind.name().empty()) info.library = executable;
+  }
+  // An emulator's CPU runs what this one must not.
+  if (kind.runtime() == Runtime::unknown) look(false, false);
+  info.runtime = kind.runtime();
   if (info.runtime == Runtime::unknown) {
     info.library.clear();
     if (!kind.name().empty() || !has_jit_like_mapping(maps)) return info;
@@ -168,6 +187,7 @@ RuntimeInfo detect_runtime(const Process& process, const std::vector<Mapping>& m
       if (info.version.empty()) continue;
       info.runtime = row->runtime;
       info.library = executable;
+      break;
     }
     if (info.runtime == Runtime::unknown) return info;
   }
@@ -194,7 +214,9 @@ Result<ProcessFindings> examine(const Process& process) {
   }
   for (const JitMapping& jit : findings.jit_mappings) findings.jit_bytes += jit.mapping.size();
   findings.runtime = detect_runtime(process, maps);
-  findings.sources = find_sources(process, findings.runtime, kind_of(maps));
+  findings.kind = kind_of(maps);
+  if (findings.kind.name().empty()) findings.kind = RuntimeKind(findings.runtime.runtime);
+  findings.sources = find_sources(process, findings.runtime, findings.kind);
   judge(process, maps, findings);
   return findings;
 }

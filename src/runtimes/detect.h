@@ -36,6 +36,7 @@ struct WithheldBackend {
 
 struct ProcessFindings {
   RuntimeInfo runtime;
+  RuntimeKind kind;  // of the same runtime, finer
   std::vector<JitMapping> jit_mappings;
   uint64_t jit_bytes = 0;
   std::vector<SourceFinding> sources;
@@ -46,6 +47,9 @@ struct ProcessFindings {
   bool exposable = false;     // this user can give its methods to other tools (`jitscope expose`)
   std::string not_probeable;  // "" when it can be probed
 };
+
+// What its runtime is called: "HotSpot", "Wine", "unknown".
+[[nodiscard]] std::string_view runtime_name(const ProcessFindings& findings);
 
 [[nodiscard]] std::vector<JitMapping> find_jit_mappings(const Process& process,
                                                         const std::vector<Mapping>& maps);

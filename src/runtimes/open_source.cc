@@ -83,7 +83,8 @@ SourceResult open_code_source(const Process& process, const RuntimeInfo& info,
     if (source || ends_the_search(source.error())) return source;
     attempts.add(row.asked->name, source.error());
   }
-  attempts.advise(std::string(row.how_to_map));
+  const RuntimeKind kind = kind_of(maps);
+  attempts.advise(kind.name().empty() ? std::string(row.how_to_map) : kind.how_to_map());
   return fail(std::move(attempts).error(process));
 }
 

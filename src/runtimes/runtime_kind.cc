@@ -37,6 +37,17 @@ bool begins_with(std::string_view name, std::string_view start) {
   return name.size() == start.size() || !in_word(start.back()) || !in_word(name[start.size()]);
 }
 
+// A program or library for Windows, which Wine runs: what its namesake here can be told to do is
+// not for it.
+bool is_for_windows(std::string_view name) {
+  if (name.size() < 4) return false;
+  std::string end(name.substr(name.size() - 4));
+  for (char& byte : end) {
+    if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
+  }
+  return end == ".exe" || end == ".dll";
+}
+
 bool is_of(std::string_view name, const RuntimeProgram& program) {
   return std::ranges::any_of(program.files,
                              [&](std::string_view start) { return begins_with(name, start); });
@@ -100,6 +111,7 @@ Runtime RuntimeKind::runtime() const {
 
 bool RuntimeKind::see(std::string_view path) {
   const std::string_view name = base_name(path);
+  if (is_for_windows(name)) return false;
   if (entry_ != 0 && version_ == RuntimeVersion{} && is_of(name, program())) {
     // A program without a version in its name may have a library with one.
     version_ = version_in(path, program());
@@ -146,6 +158,10 @@ std::string RuntimeKind::how_to_map() const {
 
 bool RuntimeKind::seen_from_outside() const {
   return entries()[entry_].row->open_memory != nullptr;
+}
+
+bool RuntimeKind::in_images() const {
+  return program().in_images;
 }
 
 bool RuntimeKind::hopeless() const {

@@ -32,6 +32,8 @@ class RuntimeKind {
   [[nodiscard]] std::string how_to_map() const;
   // Such code has names by itself, once `jitscope record` looks at it.
   [[nodiscard]] bool seen_from_outside() const;
+  // Its code has names by the images that are mapped, without a map or dump.
+  [[nodiscard]] bool in_images() const;
   // Nothing that the runtime could be told to do would help.
   [[nodiscard]] bool hopeless() const;
 

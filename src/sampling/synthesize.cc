@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 
 #include "base/byte_cursor.h"
 #include "base/mapped_file.h"
+#include "base/open_file.h"
 #include "process/process.h"
 #include "process/tasks.h"
 
@@ -73,20 +75,34 @@ void append_namespaces(std::string& out, const RecordBuilder& builder, pid_t pid
   if (any) builder.namespaces(out, {}, namespaces);
 }
 
+bool begins_image(MemoryReader& memory, const std::string& root, const Mapping& mapping) {
+  constexpr std::array magic = {std::byte{'M'}, std::byte{'Z'}};
+  std::array<std::byte, magic.size()> first{};
+  if (memory.read(mapping.start, first)) return first == magic;
+  if (mapping.deleted || !mapping.path.starts_with('/')) return false;
+  const auto file = open_regular_file(mapping.path, root);
+  if (!file || file->status.st_ino != mapping.inode) return false;
+  const ssize_t got = ::pread(file->fd.get(), first.data(), first.size(), 0);
+  return got == static_cast<ssize_t>(first.size()) && first == magic;
+}
+
 }  // namespace
 
-std::vector<Mapping> image_headers(pid_t pid, const std::vector<Mapping>& maps) {
-  constexpr std::array magic = {std::byte{'M'}, std::byte{'Z'}};
-  ProcessMemory memory(pid);
+std::vector<Mapping> image_headers(MemoryReader& memory, const std::string& root,
+                                   const std::vector<Mapping>& maps) {
   std::vector<Mapping> headers;
   for (const Mapping& mapping : maps) {
     if (mapping.executable || !mapping.readable || !mapping.file_backed() || mapping.offset != 0) {
       continue;
     }
-    std::array<std::byte, magic.size()> first{};
-    if (memory.read(mapping.start, first) && first == magic) headers.push_back(mapping);
+    if (begins_image(memory, root, mapping)) headers.push_back(mapping);
   }
   return headers;
+}
+
+std::vector<Mapping> image_headers(pid_t pid, const std::vector<Mapping>& maps) {
+  ProcessMemory memory(pid);
+  return image_headers(memory, root_of(pid), maps);
 }
 
 void append_mapping_records(std::string& out, const RecordBuilder& builder, pid_t pid,

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "formats/perfdata/record_builder.h"
 #include "process/maps.h"
+#include "process/memory_reader.h"
 
 namespace jitscope {
 
@@ -21,8 +22,11 @@ void append_thread_records(std::string& out, const perfdata::RecordBuilder& buil
 
 // The mappings of `maps` that hold the header of a PE image (Wine, .NET) and are not executable: of
 // an image that was loaded before the recording nothing else may say which file it is. By the first
-// bytes in the process's memory; nothing when they may not be read.
+// bytes in the process's memory, or where that may not be read (Yama lets ordinary users read only
+// what their own children have) by those of the file, inside the process's root.
 [[nodiscard]] std::vector<Mapping> image_headers(pid_t pid, const std::vector<Mapping>& maps);
+[[nodiscard]] std::vector<Mapping> image_headers(MemoryReader& memory, const std::string& root,
+                                                 const std::vector<Mapping>& maps);
 
 // MMAP2 of every executable mapping, and of those of image_headers() as data; of another time (and
 // then with the event's id) where the mappings are found later.

@@ -13,6 +13,7 @@ import dotnet
 import harness
 import profiles
 from harness import Skip, check, jitscope, scratch
+from inject_test import agree, inject
 
 NAMELESS = 0.003       # of the user samples in ReadyToRun code; attached late:
 NAMELESS_LATE = 0.005
@@ -159,9 +160,15 @@ def single_file_program_that_was_attached_to():
     told("attached", attached(*bundle(30, DOTNET_TieredCompilation="0", DOTNET_PerfMapEnabled="3")), NAMELESS_LATE)
 
 
+def perf_shows_the_same_after_inject():
+    data = recorded(*bundle(3, DOTNET_TieredCompilation="0", DOTNET_PerfMapEnabled="3"))
+    agree("single-file program", data, inject(data), 500)
+
+
 def loose_files_of_net_core_2_0():
     seen = told("2.0, map", recorded(*core20(3, COMPlus_PerfMapEnabled="1")), ngen=("System.Private.CoreLib.dll",))
     check(any(name and name.startswith("System.Text.RegularExpressions.") for name in seen), f"{seen.most_common(20)}")
 
 
-harness.main(single_file_program_of_net_8, single_file_program_that_was_attached_to, loose_files_of_net_core_2_0)
+harness.main(single_file_program_of_net_8, single_file_program_that_was_attached_to,
+             perf_shows_the_same_after_inject, loose_files_of_net_core_2_0)

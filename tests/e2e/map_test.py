@@ -111,7 +111,7 @@ def perf_takes_it():
         follow.interrupt()
         follow.result()
         check("code bodies" in follow.error, follow.story())
-        told = perf_script(folder / "perf.data")
+        told = [sample for sample in perf_script(folder / "perf.data") if sample.ip < 1 << 63]
         named = sum(sample.frames[0].symbol.startswith("Lines::") for sample in told if sample.frames)
         check(len(told) > 20 and named > 0.9 * len(told), f"perf named {named} of {len(told)} samples")
         target.check_sound()

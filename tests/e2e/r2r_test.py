@@ -5,13 +5,15 @@ their own runtimes say: every entry of every image, and of the methods that run,
 import collections
 import os
 import pathlib
+import random
 import shutil
+import struct
 import subprocess
 import time
 
 import dotnet
 from dumps import Dump
-from harness import JITSCOPE, TIME_FACTOR, Failure, Skip, check, equal, main, scratch
+from harness import JITSCOPE, TIME_FACTOR, Failure, Skip, check, equal, jitscope, main, scratch
 
 R2R_LIST = os.environ.get("JITSCOPE_R2R_LIST", str(pathlib.Path(JITSCOPE).parent / "e2e_r2r_list"))
 
@@ -143,6 +145,35 @@ def methods_of_net_8_are_those_of_the_runtime():
     print(f"     {sum(found.values())} methods of {len(found)} images")
 
 
+def image_as_elf_file_says_the_same():
+    """`image build` of a part of the single-file program: binutils name addresses as the decoder does."""
+    program, entries, images = bundle_images()
+    which = next(i for i, entry in enumerate(entries) if entry.name.endswith("System.Text.RegularExpressions.dll"))
+    image = images[which]
+    elf = scratch("/var/tmp") / "regular.elf"
+    built = jitscope("image", "build", f"{program}!System.Text.RegularExpressions.dll", "-o", elf, "--json").objects("image")
+    equal(built[0]["bodies"], image.methods + image.instances, "bodies")
+    base = struct.unpack_from("<Q", program.read_bytes(), entries[which].offset + pe_header(program, entries[which]) + 48)[0]
+    generator = random.Random(7)
+    starts = sorted(image.listed)
+    places = []
+    for _ in range(1000):
+        start = generator.choice(starts)
+        places.append((generator.randrange(start, image.listed[start].end), start))
+    asked = subprocess.run(["addr2line", "-f", "-e", elf], input="".join(f"{base + at:#x}\n" for at, _ in places),
+                           capture_output=True, text=True, check=True).stdout.splitlines()[::2]
+    for (at, start), name in zip(places, asked, strict=True):
+        function = image.listed[start].full.partition("(")[0].rpartition("::")[2]
+        check(name.partition("(")[0].endswith("." + function), f"{at:x}: {name}, the decoder says {image.listed[start]}")
+
+
+def pe_header(program, entry):
+    """Where the PE header of an image begins in it."""
+    with open(program, "rb") as file:
+        file.seek(entry.offset + 0x3c)
+        return struct.unpack("<I", file.read(4))[0]
+
+
 def run_20(folder, ready_to_run):
     """The names of the methods that .NET Core 2.0 compiled."""
     environment = {**os.environ, "COMPlus_PerfMapEnabled": "1", "COMPlus_ReadyToRun": str(int(ready_to_run))}
@@ -183,4 +214,5 @@ def names_of_net_core_2_0_are_those_of_its_compiler():
 
 
 main(every_entry_of_net_8_is_read, every_entry_of_net_core_2_0_is_read,
-     methods_of_net_8_are_those_of_the_runtime, names_of_net_core_2_0_are_those_of_its_compiler)
+     methods_of_net_8_are_those_of_the_runtime, image_as_elf_file_says_the_same,
+     names_of_net_core_2_0_are_those_of_its_compiler)

@@ -1,5 +1,6 @@
 """Windows programs under Wine: built by mingw, run in a prefix of their own."""
 
+import atexit
 import os
 import pathlib
 import shutil
@@ -34,6 +35,31 @@ int main(int argc, char **argv) {
 """
 SHARE = 3.0  # of hot_global to hot_static
 
+# The same work in a DLL, of which one function is exported, and a program that does nothing but call it.
+LIBRARY = """
+static volatile unsigned rounds = 20000;
+__attribute__((noinline)) static unsigned hot_static(unsigned x) {
+  for (unsigned i = 0; i < rounds; i++) x = x * 1103515245u + 12345u;
+  return x;
+}
+__declspec(dllexport) __attribute__((noinline)) unsigned hot_global(unsigned x) {
+  for (unsigned i = 0; i < 3 * rounds; i++) x = x * 1103515245u + 12345u;
+  return x + hot_static(x);
+}
+"""
+CALLER = """
+#include <stdio.h>
+__declspec(dllimport) unsigned hot_global(unsigned);
+int main(void) {
+  puts("ready");
+  fflush(stdout);
+  for (unsigned x = 1; x != 0;) x = hot_global(x) | 1;
+  return 0;
+}
+"""
+
+KEPT = 60  # seconds for which the server waits for another program: starting it anew takes some
+
 _prefix = None
 
 
@@ -45,17 +71,27 @@ def _tool(*names):
     raise Skip(f"no {names[0]}")
 
 
-def build(name, file_alignment, stripped):
-    """The program; sections lie at multiples of `file_alignment` in its file."""
-    folder = scratch("/var/tmp")
-    (folder / "busy.c").write_text(SOURCE)
-    program = folder / name
+def _compile(image, source, file_alignment, stripped, *options):
+    written = image.with_suffix(".c")
+    written.write_text(source)
     compiler = _tool("x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-gcc-win32")
-    subprocess.run([compiler, "-O1", "-g", "-o", program, folder / "busy.c", f"-Wl,--file-alignment,{file_alignment}"],
+    subprocess.run([compiler, "-O1", "-g", "-o", image, written, *options, f"-Wl,--file-alignment,{file_alignment}"],
                    check=True)
     if stripped:
-        subprocess.run([_tool("x86_64-w64-mingw32-strip"), program], check=True)
-    return program
+        subprocess.run([_tool("x86_64-w64-mingw32-strip"), image], check=True)
+    return image
+
+
+def build(name, file_alignment, stripped):
+    """The program; sections lie at multiples of `file_alignment` in its file."""
+    return _compile(scratch("/var/tmp") / name, SOURCE, file_alignment, stripped)
+
+
+def build_with_library(file_alignment, stripped):
+    """A program that runs until it is ended, and the DLL whose functions it calls."""
+    folder = scratch("/var/tmp")
+    library = _compile(folder / "work.dll", LIBRARY, file_alignment, stripped, "-shared")
+    return _compile(folder / "caller.exe", CALLER, file_alignment, stripped, library), library
 
 
 def symbols(program):
@@ -75,10 +111,16 @@ def environment():
     if _prefix is None:
         loader = binary()
         _prefix = scratch("/var/tmp") / "prefix"
-        done = subprocess.run([loader, "wineboot", "-i"], env=_variables(), capture_output=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=240 * TIME_FACTOR)
-        if done.returncode != 0 or not (_prefix / "system.reg").exists():
-            raise Skip(f"wine makes no prefix here: {done.stderr[-300:].decode(errors='replace')}")
+        _prefix.mkdir()
+        atexit.register(_end_server)  # registered after the removal of the folder: it runs before that
+        _server(f"-p{KEPT}")
+        # Not into a pipe: Wine's services have it from there, and stay.
+        log = _prefix.parent / "wineboot.log"
+        with open(log, "wb") as written:
+            done = subprocess.run([loader, "wineboot", "-i"], env=_variables(), stdout=written, stderr=written,
+                                  check=False, stdin=subprocess.DEVNULL, timeout=240 * TIME_FACTOR)
+        if done.returncode != 0 or not (_prefix / "drive_c/windows/system32/ntdll.dll").exists():
+            raise Skip(f"wine makes no prefix here: {log.read_bytes()[-300:].decode(errors='replace')}")
     return _variables()
 
 
@@ -86,13 +128,17 @@ def _variables():
     return {**os.environ, "WINEPREFIX": str(_prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml="}
 
 
-def end_server():
-    if _prefix is None:
-        return
+def _end_server():
+    for order in ("-k", "-w"):
+        _server(order)
+
+
+def _server(order):
     server = next((each for each in ("/usr/lib/wine/wineserver64", "/usr/lib/wine/wineserver") if os.access(each, os.X_OK)),
                   shutil.which("wineserver"))
     if server:
-        subprocess.run([server, "-k", "-w"], env=_variables(), check=False, capture_output=True, timeout=60 * TIME_FACTOR)
+        subprocess.run([server, order], env=_variables(), check=False, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60 * TIME_FACTOR)
 
 
 def pid_of(program):

@@ -3,8 +3,8 @@ functions where they are stripped; whether a loader maps their sections from the
 recorder, attached to, and recorded by perf. Wine's own DLLs have their names, and nothing of an image is JIT code.
 """
 
-import atexit
 import collections
+import math
 import pathlib
 import subprocess
 
@@ -12,16 +12,15 @@ import harness
 import profiles
 import wine
 from harness import check, equal, jitscope, scratch, wait_for
+from inject_test import agree, inject
 
 NAMED = 0.99
 KERNEL = 1 << 63
-SLACK = 0.15  # of the ratio of the hot functions: samples of three seconds, on a machine with other work
+SIGMAS = 4.5  # how far chance may take a share: the more samples, the nearer it must be
 
 Form = collections.namedtuple("Form", "name alignment stripped")
 FORMS = [Form("mapped.exe", 4096, False), Form("copied.exe", 512, False),
          Form("mapped_stripped.exe", 4096, True), Form("copied_stripped.exe", 512, True)]
-
-atexit.register(wine.end_server)
 
 
 def leaves_of(data, pid):
@@ -35,6 +34,14 @@ def lies_in(leaf, name):
 
 def pid_in(data, program):
     return next(each.pid for each in profiles.jitscope_samples(data) if lies_in(each.leaf, program.name))
+
+
+def shares_are_right(more, less, what):
+    """Samples of the hot functions are drawn with their true shares."""
+    all_of_them, wanted = more + less, wine.SHARE / (1 + wine.SHARE)
+    check(all_of_them >= 500, f"{what}: few samples")
+    slack = SIGMAS * math.sqrt(wanted * (1 - wanted) / all_of_them)
+    check(abs(more / all_of_them - wanted) < slack, f"{what}: {more / all_of_them:.3f} is not {wanted} +- {slack:.3f}")
 
 
 def names_are_right(form, program, data, pid, least=500):
@@ -53,8 +60,7 @@ def names_are_right(form, program, data, pid, least=500):
     else:
         equal(sources, {"pe symbol"}, f"{form.name}: sources")
         hot = {name: name for name in ("hot_static", "hot_global")}
-    ratio = count[hot["hot_global"]] / max(1, count[hot["hot_static"]])
-    check(abs(ratio / wine.SHARE - 1) < SLACK, f"{form.name}: {count.most_common(4)}: {ratio:.2f} times")
+    shares_are_right(count[hot["hot_global"]], count[hot["hot_static"]], f"{form.name}: {count.most_common(4)}")
     rest = len(own) - sum(count[name] for name in hot.values())
     check(rest < 0.05 * len(own), f"{form.name}: {rest} of {len(own)} elsewhere: {count.most_common(6)}")
     return leaves
@@ -70,6 +76,51 @@ def form_symbols(form):
     return _symbols[form.alignment]
 
 
+def caller_runs(alignment, stripped):
+    """A program with its DLL, under way."""
+    program, library = wine.build_with_library(alignment, stripped)
+    child = harness.Child([wine.binary(), program], env=wine.environment(), cwd=program.parent)
+    child.expect("ready")
+    return child, wait_for(lambda: wine.pid_of(program), "the program among the processes"), library
+
+
+def exports_and_bounds_name_a_dll():
+    child, pid, library = caller_runs(512, True)
+    with child:
+        data = scratch("/var/tmp") / "perf.data"
+        ended = jitscope(*events(data), "-d", "2s", "-p", pid, limit=120)
+        told = "\n".join(ended.err)
+        check(f"process {pid} (caller.exe): of Wine;" in told and "no perf map" not in told, told)
+        leaves = leaves_of(data, pid)
+        count = collections.Counter((leaf["method"], leaf["source"]) for leaf in leaves if lies_in(leaf, library.name))
+        (exported, more), (hidden, less) = count.most_common(2)
+        check(len(leaves) >= 500 and more + less >= NAMED * len(leaves), f"{count} of {len(leaves)}")
+        equal(exported[0], "hot_global", "the exported function")
+        check(hidden[0].startswith("work.dll+0x"), f"{hidden}: the other one")
+        equal((exported[1], hidden[1]), ("nearest export", "function bounds"), "sources")
+        shares_are_right(more, less, f"{library.name}: {count}")
+
+
+def what_is_missing_is_said():
+    child, pid, library = caller_runs(512, False)
+    with child:
+        told = [each for each in jitscope("ps", "--json").objects() if each["pid"] == pid]
+        equal([each["runtime"] for each in told], ["Wine"], "ps")
+        check("python" not in str(told), told)
+        check("jitscope record" in "".join(jitscope("doctor", "-p", pid).out), "doctor -p")
+        for options, wanted in (((), False), (("-d",), True)):
+            data = scratch("/var/tmp") / "perf.data"
+            profiles.run_perf("record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "999", *options, "-p", pid,
+                              "-o", data, "--", "sleep", "1")
+            leaves = leaves_of(data, pid)
+            named = sum(lies_in(leaf, library.name) and leaf["source"] == "pe symbol" for leaf in leaves)
+            if wanted:
+                check(named >= NAMED * len(leaves) > 0, f"perf record -d: {named} of {len(leaves)}")
+            else:
+                advice = profiles.doctor(data)
+                check("perf record -d" in advice and "python" not in advice, advice)
+
+
 def events(data):
     return ("record", "-o", data, "-e", "cpu-clock", "-F", "999")
 
@@ -78,7 +129,7 @@ def started_by_the_recorder():
     for form in FORMS:
         program = wine.build(form.name, form.alignment, form.stripped)
         data = scratch("/var/tmp") / "perf.data"
-        jitscope(*events(data), "--", wine.binary(), program, "3", env=wine.environment(), limit=120)
+        jitscope(*events(data), "--", wine.binary(), program, "2", env=wine.environment(), limit=120)
         names_are_right(form, program, data, pid_in(data, program))
 
 
@@ -104,10 +155,16 @@ def recorded_by_perf():
     names_are_right(form, program, recording, pid_in(recording, program))
 
 
+def perf_shows_the_same_after_inject():
+    for form in (FORMS[1], FORMS[2]):
+        data = perf_of(wine.build(form.name, form.alignment, form.stripped))
+        agree(form.name, data, inject(data), 500)
+
+
 def perf_of(program):
     data = scratch("/var/tmp") / "perf.data"
     perf = subprocess.run(["perf", "record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "999", "-o", data, "--",
-                           wine.binary(), program, "3"], env=wine.environment(), check=False, capture_output=True,
+                           wine.binary(), program, "2"], env=wine.environment(), check=False, capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=120 * harness.TIME_FACTOR)
     equal(perf.returncode, 0, f"perf record: {perf.stderr[-300:]}")
     return data
@@ -127,4 +184,5 @@ def wines_own_libraries_have_names_and_lines():
     check(lines > 0, "no lines in Wine's DLLs")
 
 
-harness.main(started_by_the_recorder, attached_to, recorded_by_perf, wines_own_libraries_have_names_and_lines)
+harness.main(started_by_the_recorder, attached_to, recorded_by_perf, perf_shows_the_same_after_inject,
+             exports_and_bounds_name_a_dll, what_is_missing_is_said, wines_own_libraries_have_names_and_lines)

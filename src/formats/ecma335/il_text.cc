@@ -23,7 +23,6 @@ constexpr std::array<std::string_view, 10> kConventions = {"",
                                                            {},
                                                            {},
                                                            "unmanaged "};
-constexpr uint32_t kMostRank = 32;  // of an array
 
 class IlPrinter {
  public:
@@ -129,7 +128,7 @@ class IlPrinter {
   // "[0...,3]": lower bounds and sizes, where they are given.
   static bool shape(ByteCursor& cursor, std::string& out) {
     const uint32_t rank = compressed_uint(cursor);
-    if (!cursor.ok() || rank == 0 || rank > kMostRank) return false;
+    if (!cursor.ok() || rank == 0 || rank > kMostEcmaRank) return false;
     std::vector<int64_t> sizes;
     std::vector<int64_t> bounds;
     const uint32_t size_count = compressed_uint(cursor);

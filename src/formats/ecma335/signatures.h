@@ -19,6 +19,7 @@
 namespace jitscope {
 
 constexpr uint32_t kMostEcmaSteps = 4096;
+constexpr uint32_t kMostEcmaRank = 32;  // of an array
 
 // In images of native code a type can be one of another module (0x3f, "module override").
 class EcmaModules {

@@ -12,8 +12,6 @@ namespace {
 
 using namespace ecma;
 
-constexpr uint32_t kMostRank = 32;
-
 // Without a text to write to it only goes over the bytes.
 class TypeReader {
  public:
@@ -106,7 +104,7 @@ class TypeReader {
 
   static bool shape(ByteCursor& cursor, std::string* out) {
     const uint32_t rank = compressed_uint(cursor);
-    if (!cursor.ok() || rank == 0 || rank > kMostRank) return false;
+    if (!cursor.ok() || rank == 0 || rank > kMostEcmaRank) return false;
     for (int sizes_then_bounds = 0; sizes_then_bounds < 2; ++sizes_then_bounds) {
       const uint32_t count = compressed_uint(cursor);
       if (count > rank) return false;

@@ -11,7 +11,7 @@
 namespace jitscope {
 namespace {
 
-constexpr size_t kHeader = 40;
+constexpr size_t kExportHeader = 40;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Result<PeExports> PeExports::parse(const PeImage& image) {
   const auto damaged = [] {
     return fail(ErrorKind::damaged, "the exports of a PE image are not all in the file");
   };
-  ByteCursor header(image.bytes(directory.rva, kHeader));
+  ByteCursor header(image.bytes(directory.rva, kExportHeader));
   header.seek(16);
   const uint32_t first_ordinal = header.u32();
   const uint32_t function_count = header.u32();

@@ -48,6 +48,9 @@ struct RuntimeProgram {
   std::string_view older = {};
   bool never = false;        // no version can be told to write anything
   bool older_never = false;  // no older one can
+  // Its code lies in images (PE) that are mapped, and named when a recording is read: it lacks no
+  // map.
+  bool in_images = false;
   // A file of a higher rank makes a process what it is, whatever was seen before.
   uint8_t rank = 0;
   // Where in a path its version stands; null: in the file's name, as MAJOR.MINOR.

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "code/display_name.h"
 #include "runtimes/dotnet/dotnet_spelling.h"
+#include "runtimes/dotnet/runtime_info.h"
 
 namespace jitscope {
 namespace {
@@ -48,10 +49,15 @@ std::string_view version_text(std::string_view path) {
   return path_component(path, 1);
 }
 
-std::string version(const Process& /*process*/, const RuntimeInfo& info) {
+std::string version(const Process& process, const RuntimeInfo& info) {
+  if (info.is_executable) return single_file_version(process);
   const std::string_view version = path_component(info.library, 1);
   return !version.empty() && version.front() >= '0' && version.front() <= '9' ? std::string(version)
                                                                               : std::string();
+}
+
+std::string embedded_version(const Process& process, uint64_t /*base*/) {
+  return single_file_version(process);
 }
 
 std::string why_not_fixed(const Process& /*process*/) {
@@ -60,7 +66,8 @@ std::string why_not_fixed(const Process& /*process*/) {
 
 constexpr std::array kPrograms = {
     RuntimeProgram{.name = ".NET",
-                   .files = {"libcoreclr.so"},
+                   // The memory that it maps twice: all that is seen of a single-file program.
+                   .files = {"libcoreclr.so", "memfd:doublemapper"},
                    .how_to_name = "start it with DOTNET_PerfMapEnabled=1 (map and jitdump)",
                    .since = {6, 0},
                    .older = "start it with COMPlus_PerfMapEnabled=1 (a map)",
@@ -73,6 +80,7 @@ constexpr RuntimeRow kDotnetRuntime = {
     .runtime = Runtime::dotnet,
     .programs = kPrograms,
     .version = version,
+    .embedded_version = embedded_version,
     .parse = parse_dotnet,
     .how_to_map = "start it with DOTNET_PerfMapEnabled=1 in its environment",
     .why_not_fixed = why_not_fixed,

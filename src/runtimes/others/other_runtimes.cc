@@ -44,6 +44,15 @@ MapName parse(std::string_view raw) {
 }
 
 constexpr std::array kPrograms = {
+    // What it runs may have any name, and map libraries of any runtime.
+    RuntimeProgram{.name = "Wine",
+                   .files = {"ntdll.so", "wine"},
+                   .how_to_name =
+                       "Windows programs are named by the images that the recording says were "
+                       "mapped: `jitscope record` and `perf record -d` say so of all, perf without "
+                       "-d does not; code that such a program makes itself has no names",
+                   .in_images = true,
+                   .rank = 3},
     // It has a libjvm.so too, but none of HotSpot's structures.
     RuntimeProgram{.name = "OpenJ9",
                    .files = {"libj9vm"},

@@ -1,16 +1,13 @@
 // See bundle_file.h.
 #include "symbolize/pe/bundle_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "base/byte_cursor.h"
+#include "symbolize/pe/read_part.h"
 
 namespace jitscope {
 namespace {
@@ -19,18 +16,6 @@ constexpr uint64_t kMostSearched = uint64_t{256} << 20U;
 constexpr uint64_t kMostManifest = uint64_t{64} << 20U;
 constexpr size_t kPiece = size_t{1} << 20U;
 
-size_t read_at(int fd, std::span<std::byte> into, uint64_t offset) {
-  size_t have = 0;
-  while (have < into.size()) {
-    const ssize_t got =
-        ::pread(fd, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  return have;
-}
-
 }  // namespace
 
 std::optional<BundleManifest> read_bundle(const OpenedFile& file) {
@@ -38,13 +23,13 @@ std::optional<BundleManifest> read_bundle(const OpenedFile& file) {
   std::vector<std::byte> piece(kPiece + kBundleMarkerReach);
   std::optional<uint64_t> header;
   for (uint64_t at = 0; at < std::min(size, kMostSearched) && !header; at += kPiece) {
-    const size_t got = read_at(file.fd.get(), piece, at);
+    const size_t got = read_part(file.fd.get(), at, piece);
     if (got == 0) break;
     header = find_bundle_header(std::span<const std::byte>(piece).first(got), size);
   }
   if (!header || *header >= size) return std::nullopt;
   std::vector<std::byte> bytes(std::min(size - *header, kMostManifest));
-  bytes.resize(read_at(file.fd.get(), bytes, *header));
+  bytes.resize(read_part(file.fd.get(), *header, bytes));
   auto manifest = BundleManifest::parse(bytes, size);
   if (!manifest) return std::nullopt;
   return std::move(*manifest);

@@ -2,31 +2,20 @@
 #include "symbolize/pe/pe_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "formats/pe/runtime_functions.h"
 #include "formats/r2r/r2r_header.h"
 #include "symbolize/pe/pe_debug.h"
+#include "symbolize/pe/read_part.h"
 
 namespace jitscope {
 namespace {
 
-// What is there of it: a file may shrink while it is read.
-std::vector<std::byte> read_part(int fd, uint64_t offset, uint64_t size) {
+std::vector<std::byte> part_of(int fd, uint64_t offset, uint64_t size) {
   std::vector<std::byte> bytes(size);
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got =
-        ::pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  bytes.resize(have);
+  bytes.resize(read_part(fd, offset, bytes));
   return bytes;
 }
 
@@ -35,7 +24,7 @@ std::vector<std::byte> read_part(int fd, uint64_t offset, uint64_t size) {
 Result<std::unique_ptr<PeFile>> PeFile::open(std::shared_ptr<const OpenedFile> file, FilePart part,
                                              std::string name) {
   const std::vector<std::byte> head =
-      read_part(file->fd.get(), part.offset, std::min<uint64_t>(part.size, PeHeaders::kHead));
+      part_of(file->fd.get(), part.offset, std::min<uint64_t>(part.size, PeHeaders::kHead));
   std::unique_ptr<PeFile> out(new PeFile());
   JITSCOPE_ASSIGN(out->headers_, PeHeaders::parse(head));
   out->file_ = std::move(file);
@@ -56,8 +45,8 @@ void PeFile::load() {
     file_.reset();
     return;
   }
-  bytes_ = std::make_shared<std::vector<std::byte>>(
-      read_part(file_->fd.get(), part_.offset, part_.size));
+  bytes_ =
+      std::make_shared<std::vector<std::byte>>(part_of(file_->fd.get(), part_.offset, part_.size));
   file_.reset();
   auto image = PeImage::parse(*bytes_);
   if (!image) {
@@ -125,6 +114,32 @@ std::optional<PeName> PeFile::at(uint32_t rva) {
   }
   out.raw = symbol->name;
   return out;
+}
+
+bool PeFile::has_functions() {
+  load();
+  return (r2r_ && !r2r_->methods().empty()) || (symbols_ && symbols_->size() != 0);
+}
+
+Status PeFile::for_each_function(const std::function<Status(PeName)>& visit) {
+  load();
+  if (r2r_) {
+    for (const R2rMethod& method : r2r_->methods()) {
+      if (auto name = at(method.start)) JITSCOPE_TRY(visit(std::move(*name)));
+    }
+    return {};
+  }
+  std::vector<uint32_t> starts;
+  if (symbols_) symbols_->for_each([&](const PeSymbol& symbol) { starts.push_back(symbol.start); });
+  for (const uint32_t start : starts) {
+    if (auto name = at(start)) JITSCOPE_TRY(visit(std::move(*name)));
+  }
+  return {};
+}
+
+std::span<const std::byte> PeFile::code(uint32_t rva, uint32_t size) {
+  load();
+  return image_ ? image_->bytes(rva, size) : std::span<const std::byte>();
 }
 
 const std::string& PeFile::why_not() {

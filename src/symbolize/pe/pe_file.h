@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +65,12 @@ class PeFile {
   [[nodiscard]] std::string describe();
   // What would name more of it; empty: nothing is missing, or nothing helps.
   [[nodiscard]] std::string advice();
+  // Whether it knows of any function at all.
+  [[nodiscard]] bool has_functions();
+  // All functions by address, while the visitor is content. Its error, if it has one.
+  Status for_each_function(const std::function<Status(PeName)>& visit);
+  // A function's bytes; empty when they are not all in the file.
+  [[nodiscard]] std::span<const std::byte> code(uint32_t rva, uint32_t size);
   // Lines and inlined functions at an address, innermost first; empty without DWARF.
   [[nodiscard]] std::vector<SourceFrame> source_frames(uint32_t rva,
                                                        const ElfImageOptions& options);

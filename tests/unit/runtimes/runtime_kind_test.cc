@@ -63,6 +63,40 @@ TEST(RuntimeKind, VersionsDecideWhatIsSaid) {
       HasSubstr("DOTNET"));
 }
 
+TEST(RuntimeKind, WineIsKnownWhateverItRuns) {
+  const char* unix_part = "/usr/lib/x86_64-linux-gnu/wine/x86_64-unix/ntdll.so";
+  for (const char* loader : {"/usr/lib/wine/wine64", "/opt/wine/bin/wine64-preloader",
+                             "/opt/wine/bin/wine", unix_part}) {
+    EXPECT_EQ(seen({loader}).name(), "Wine") << loader;
+    EXPECT_EQ(seen({loader}).runtime(), Runtime::unknown) << loader;
+  }
+  // Programs for Windows of other runtimes' names, and what such a process maps besides.
+  for (const char* path : {"/w/drive_c/Python/python.exe", "/w/Ruby/RUBY.EXE", "/w/node.exe",
+                           "/w/python311.dll", "/usr/lib/libpython3.11.so.1.0"}) {
+    EXPECT_EQ(seen({path, unix_part}).name(), "Wine") << path;
+    const RuntimeKind kind = seen({unix_part, path});
+    EXPECT_EQ(kind.name(), "Wine") << path;
+    EXPECT_TRUE(kind.in_images());
+    EXPECT_THAT(kind.how_to_name(), HasSubstr("perf record -d"));
+    EXPECT_EQ(kind.how_to_map(), kind.how_to_name());
+  }
+  EXPECT_EQ(seen({"/w/node.exe"}).name(), "");
+  EXPECT_EQ(seen({"/usr/bin/wineserver64", "/usr/lib/wine/winex11.so"}).name(), "");
+  EXPECT_FALSE(seen({"/usr/bin/node"}).in_images());
+}
+
+TEST(RuntimeKind, ASingleFileProgramOfDotNetIsKnownByItsMemory) {
+  const RuntimeKind single = seen({"/opt/tool/Tool", "/memfd:doublemapper"});
+  EXPECT_EQ(single.name(), ".NET");
+  EXPECT_EQ(single.runtime(), Runtime::dotnet);
+  EXPECT_THAT(single.how_to_name(), HasSubstr("DOTNET_PerfMapEnabled=1"));
+  // The library tells the version, whichever comes first.
+  const char* library = "/usr/share/dotnet/shared/Microsoft.NETCore.App/3.1.9/libcoreclr.so";
+  EXPECT_THAT(seen({"/memfd:doublemapper", library}).how_to_name(), HasSubstr("COMPlus"));
+  EXPECT_THAT(seen({library, "/memfd:doublemapper"}).how_to_name(), HasSubstr("COMPlus"));
+  EXPECT_EQ(seen({"/memfd:doublemapped"}).name(), "");
+}
+
 TEST(RuntimeKind, EveryRuntimeOfTheModelHasARow) {
   for (const Runtime runtime : {Runtime::hotspot, Runtime::v8, Runtime::dotnet, Runtime::erlang,
                                 Runtime::php, Runtime::mono}) {

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/byte_cursor.h"
@@ -144,6 +146,42 @@ TEST_F(SynthesizeImages, HeadersThatAreNotExecutableAreTold) {
   EXPECT_EQ(told.protection, static_cast<uint32_t>(PROT_READ));
   ::munmap(image, 4096);
   ::munmap(text, 4096);
+}
+
+class NoMemory : public MemoryReader {
+ public:
+  Status read(uint64_t /*address*/, std::span<std::byte> /*out*/) override {
+    return fail(ErrorKind::not_permitted, "not yours");
+  }
+};
+
+TEST_F(SynthesizeImages, FilesTellWhereMemoryMayNotBeRead) {
+  write("a.dll", "MZ and so on");
+  write("b.so", "\x7f ELF");
+  write("c.dll", "M");
+  ASSERT_EQ(::mkfifo((folder_ + "/d.dll").c_str(), 0600), 0);
+  std::vector<Mapping> maps;
+  for (const char* name : {"a.dll", "b.so", "c.dll", "d.dll", "gone.dll"}) {
+    struct stat status = {};
+    (void)::stat((folder_ + "/" + name).c_str(), &status);
+    Mapping mapping;
+    mapping.start = 0x1000;
+    mapping.end = 0x2000;
+    mapping.inode = std::max<uint64_t>(status.st_ino, 1);
+    mapping.readable = true;
+    mapping.path = std::string("/") + name;
+    maps.push_back(mapping);
+  }
+  maps.push_back(maps.front());
+  ++maps.back().inode;  // another file lies there now
+  maps.push_back(maps.front());
+  maps.back().deleted = true;
+  maps.push_back(maps.front());
+  maps.back().offset = 0x1000;
+  NoMemory none;
+  const std::vector<Mapping> headers = image_headers(none, folder_, maps);
+  ASSERT_THAT(headers, SizeIs(1));
+  EXPECT_EQ(headers[0].path, "/a.dll");
 }
 
 TEST(Synthesize, ThreadsOfThisProcess) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "naming/pe_images.h"
 #include "session/session.h"
@@ -73,13 +74,16 @@ class PeImagesTest : public test::ScratchFolderTest {
                     .path = path,
                     .misc = (protection & 4U) != 0 ? uint16_t{2} : kData,
                     .prot = protection,
-                    .inode = inode_of(path) + (replaced_ ? 1 : 0),
+                    .major = major(status_of(path).st_dev) + (overlaid_ ? 1 : 0),
+                    .minor = minor(status_of(path).st_dev),
+                    .inode = status_of(path).st_ino + (replaced_ ? 1 : 0),
                     .stamp = {.pid = kPid, .time = ++time_}});
   }
-  // As the kernel tells it; 0 of memory and of files that are gone.
-  static uint64_t inode_of(const std::string& path) {
+  // Zeros of memory and of files that are gone, as the kernel tells them.
+  static struct stat status_of(const std::string& path) {
     struct stat status = {};
-    return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+    if (::stat(path.c_str(), &status) != 0) status = {};
+    return status;
   }
   void sample(uint64_t address) {
     builder_.sample({.pid = kPid,
@@ -99,6 +103,7 @@ class PeImagesTest : public test::ScratchFolderTest {
   PerfDataBuilder builder_;
   std::unique_ptr<Session> session_;
   uint64_t time_ = 100;
+  bool overlaid_ = false;  // files lie on another device than mappings say
   bool replaced_ = false;  // files have other inodes than when they were mapped
 };
 
@@ -146,6 +151,13 @@ TEST_F(PeImagesTest, AFileThatWasReplacedNamesNothing) {
   const std::vector<PeStory> stories = session_->resolver().images();
   ASSERT_EQ(stories.size(), 1U);
   EXPECT_EQ(stories[0].names, to_string(NoName::file_changed));
+}
+
+TEST_F(PeImagesTest, AnOverlaysFileIsToldWithTheDeviceBelowIt) {
+  overlaid_ = replaced_ = true;
+  map(kBase, 0x1000, kTextOffset, write("a.dll", with_symbols().build()));
+  sample(kBase + 0x10);
+  EXPECT_THAT(leaves(), ElementsAre("first+0 a.dll"));
 }
 
 TEST_F(PeImagesTest, BoundsOfAStrippedImage) {

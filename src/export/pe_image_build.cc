@@ -1,0 +1,92 @@
+// image build FILE: the code of a PE image (.NET ReadyToRun, Wine) as an ELF file, with the names
+// that the image itself knows; see image_build.h.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/open_file.h"
+#include "base/path.h"
+#include "export/image_build.h"
+#include "naming/jit_name.h"
+#include "symbolize/demangle.h"
+#include "symbolize/pe/bundle_file.h"
+#include "symbolize/pe/pe_file.h"
+
+namespace jitscope {
+namespace {
+
+Result<std::unique_ptr<PeFile>> open_whole(OpenedFile file, const std::string& path) {
+  const auto size = static_cast<uint64_t>(file.status.st_size);
+  return PeFile::open(std::make_shared<const OpenedFile>(std::move(file)), {0, size},
+                      std::string(base_name(path)));
+}
+
+// "HOST!ENTRY": a file of a single-file program.
+Result<std::unique_ptr<PeFile>> open_image(const std::string& path) {
+  if (auto whole = open_regular_file(path)) return open_whole(std::move(*whole), path);
+  const size_t mark = path.rfind('!');
+  if (mark == std::string::npos) {
+    JITSCOPE_ASSIGN(OpenedFile file, open_regular_file(path));
+    return open_whole(std::move(file), path);
+  }
+  const std::string host = path.substr(0, mark);
+  const std::string_view wanted = std::string_view(path).substr(mark + 1);
+  JITSCOPE_ASSIGN(OpenedFile file, open_regular_file(host));
+  const auto bundle = read_bundle(file);
+  if (!bundle) {
+    return fail(ErrorKind::not_found, "no .NET single-file program", host,
+                "give the image's own file");
+  }
+  for (const BundleEntry& entry : bundle->entries) {
+    if (entry.path != wanted && base_name(entry.path) != wanted) continue;
+    if (entry.compressed != 0) {
+      return fail(ErrorKind::not_possible, "the image is compressed in its single-file program",
+                  path, "publish it with EnableCompressionInSingleFile=false");
+    }
+    return PeFile::open(std::make_shared<const OpenedFile>(std::move(file)),
+                        {entry.offset, entry.size}, std::string(base_name(entry.path)));
+  }
+  return fail(ErrorKind::not_found, fmt::format("it has no file {}", wanted), host,
+              "jitscope doctor lists those that a recording ran");
+}
+
+Status add_function(ImageBuild& build, ImageSet& set, PeFile& file, PeName name) {
+  std::string shown = name.source == PeNameSource::ready_to_run
+                          ? jit_name(Runtime::dotnet, name.raw, false).method
+                          : demangle(name.raw);
+  ImageBody body;
+  body.address = file.headers().image_base + name.start;
+  body.size = name.size;
+  body.name = without_parameters(shown);
+  if (body.name.size() != shown.size()) body.alias = shown;
+  body.full_name = shown;
+  body.code = file.code(name.start, name.size);
+  ++build.bodies;
+  return set.add(body, 0);
+}
+
+}  // namespace
+
+Result<ImageBuild> image_of_pe(const std::string& path, ImageSetOptions options) {
+  ImageBuild build;
+  JITSCOPE_ASSIGN(const std::unique_ptr<PeFile> file, open_image(path));
+  build.source = fmt::format("{} ({})", path, file->describe());
+  if (options.image.title.empty()) options.image.title = file->name();
+  JITSCOPE_ASSIGN(ImageSet set, ImageSet::create(std::move(options)));
+  JITSCOPE_TRY(file->for_each_function([&](PeName name) {
+    return name.size == 0 ? Status() : add_function(build, set, *file, std::move(name));
+  }));
+  if (build.bodies == 0) {
+    return fail(ErrorKind::not_found,
+                file->why_not().empty() ? "there is no code to write down" : file->why_not(), path);
+  }
+  JITSCOPE_ASSIGN(build.images, set.finish());
+  for (const BuiltImage& image : build.images) build.with_bytes += image.summary.with_bytes;
+  return build;
+}
+
+}  // namespace jitscope
