@@ -5,6 +5,9 @@ target_compile_options(jitscope_options INTERFACE
   -fno-omit-frame-pointer
   # libstdc++ 12's stable_sort uses what C++23 calls deprecated.
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
+if(JITSCOPE_UNITY)  # a type of an unnamed namespace in one of a header: of one file then, and still of one here
+  target_compile_options(jitscope_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 option(JITSCOPE_WERROR "Warnings are errors (what scripts/test builds with)" OFF)
 if(JITSCOPE_WERROR)
   # What g++ 12 finds by following values, it also finds in the strings of its own library.

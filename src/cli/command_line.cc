@@ -15,7 +15,7 @@
 namespace jitscope {
 namespace {
 
-constexpr std::string_view about =
+constexpr std::string_view kAboutJitscope =
     "jitscope gives code that a JIT wrote what ELF code has always had: names, probe points and\n"
     "ELF images, on running programs, without restarting or changing them.";
 
@@ -72,7 +72,7 @@ int parse(CLI::Root& root, const std::vector<std::string>& given) {
 
 int run_command_line(const std::vector<std::string>& words) {
   int status = 0;
-  CLI::Root root("jitscope", std::string(about), version_text());
+  CLI::Root root("jitscope", std::string(kAboutJitscope), version_text());
   root.app().require_subcommand(1);
   add_commands(root.app(), status);
   add_no_pager_option(root.app());

@@ -54,7 +54,7 @@ Result<std::unique_ptr<PeFile>> open_image(const std::string& path) {
               "jitscope doctor lists those that a recording ran");
 }
 
-Status add_function(ImageBuild& build, ImageSet& set, PeFile& file, PeName name) {
+Status add_function(ImageBuild& build, ImageSet& set, PeFile& file, const PeName& name) {
   std::string shown = name.source == PeNameSource::ready_to_run
                           ? jit_name(Runtime::dotnet, name.raw, false).method
                           : demangle(name.raw);
@@ -77,8 +77,8 @@ Result<ImageBuild> image_of_pe(const std::string& path, ImageSetOptions options)
   build.source = fmt::format("{} ({})", path, file->describe());
   if (options.image.title.empty()) options.image.title = file->name();
   JITSCOPE_ASSIGN(ImageSet set, ImageSet::create(std::move(options)));
-  JITSCOPE_TRY(file->for_each_function([&](PeName name) {
-    return name.size == 0 ? Status() : add_function(build, set, *file, std::move(name));
+  JITSCOPE_TRY(file->for_each_function([&](const PeName& name) {
+    return name.size == 0 ? Status() : add_function(build, set, *file, name);
   }));
   if (build.bodies == 0) {
     return fail(ErrorKind::not_found,

@@ -137,7 +137,11 @@ def perf_has_none(theirs, ours, _):
 
 
 def plt_entry(theirs, ours, _):
-    """perf 6.1 counts PLT entries from the section's begin and is off where there are several sections."""
+    """perf 6.1 counts PLT entries from the section's begin and is off where there are several sections. _init has no
+    size: perf lets it reach over what has no name up to the first symbol of .text.
+    """
+    if (theirs.symbol, ours.symbol) == ("_init", "[unknown]"):
+        return True
     return ours.symbol.endswith("@plt") and (theirs.symbol.endswith("@plt") or theirs.symbol in
                                              ("[unknown]", "_init", ".plt", ".plt.sec", ".plt.got"))
 

@@ -33,9 +33,10 @@ void put(std::vector<uint8_t>& bytes, size_t at, uint32_t value) {
 }
 
 std::vector<uint8_t> variable(uint32_t layout, size_t size) {
-  std::vector<uint8_t> bytes(size, 0xee);
+  std::vector<uint8_t> bytes(std::max<size_t>(size, 24), 0xee);
   std::ranges::copy(std::string_view("DotNetRuntimeInfo\0", 18), bytes.begin());
   put(bytes, 20, layout);
+  bytes.resize(size);
   return bytes;
 }
 
