@@ -42,13 +42,16 @@ std::optional<std::string> name_of(PeMachine machine) {
   return std::nullopt;
 }
 
-MappedImageIdentity identity_of(PeFile& image) {
+MappedImageIdentity identity_of_image(PeFile& image, std::optional<std::string> build_id) {
   MappedImageIdentity out;
   PeIdentity told = PeIdentity::of(image);
   out.guids = std::move(told.guids);
   if (told.perf_map_signature) out.guids.push_back(*told.perf_map_signature);
   out.signature = std::move(told.perf_map_signature);
+  // GNU ld's --build-id of a PE image is its CodeView GUID, and what perf knows it by.
+  out.build_id = build_id ? std::move(build_id) : std::move(told.code_view);
   out.size = image.part().size;
+  out.time_stamp = image.headers().time_stamp;
   out.system = name_of(image.headers().system);
   out.architecture = name_of(image.headers().machine);
   // Armel is an ABI of 32-bit ARM.
@@ -74,8 +77,7 @@ MapFit refused(NoName why, std::string text) {
 
 StartHits StartHits::of(const OfflineMap& map, PeFile& image) {
   StartHits hits;
-  std::vector<uint32_t> functions = image.function_starts();
-  std::ranges::sort(functions);
+  const std::vector<uint32_t> functions = image.function_starts();
   const auto begins = [&](uint64_t rva) {
     return rva <= UINT32_MAX && std::ranges::binary_search(functions, static_cast<uint32_t>(rva));
   };
@@ -92,8 +94,9 @@ StartHits StartHits::of(const OfflineMap& map, PeFile& image) {
   return hits;
 }
 
-MapFit fit_to_image(const OfflineMap& map, PeFile& image) {
-  if (const auto conflict = identity_conflict(map.identity(), identity_of(image))) {
+MapFit fit_to_image(const OfflineMap& map, PeFile& image, std::optional<std::string> build_id) {
+  const MappedImageIdentity identity = identity_of_image(image, std::move(build_id));
+  if (const auto conflict = identity_conflict(map.identity(), identity)) {
     return refused(NoName::map_of_other_file, *conflict);
   }
   MapFit fit;
@@ -105,6 +108,12 @@ MapFit fit_to_image(const OfflineMap& map, PeFile& image) {
   const auto chance = [&](uint64_t found) { return found * 100 <= hits.starts * kChance; };
   const bool rva = sure(hits.as_rva) && chance(hits.as_file);
   const bool file = sure(hits.as_file) && chance(hits.as_rva);
+  // Crossgen2 writes the signature into both: of an image without one only the functions tell.
+  if (map.identity().signature && !identity.signature && fit.base == OfflineMapBase::rva &&
+      chance(hits.as_rva) && image.has_functions()) {
+    return refused(NoName::map_of_other_file,
+                   fmt::format("it has a signature, the image has none, and {}", figures(hits)));
+  }
   if (map.base_is_declared()) {
     if ((fit.base == OfflineMapBase::file && rva) || (fit.base == OfflineMapBase::rva && file)) {
       return refused(NoName::map_base_is_wrong,

@@ -32,8 +32,9 @@ struct StartHits {
   [[nodiscard]] static StartHits of(const OfflineMap& map, PeFile& image);
 };
 
-// For a PE image. Its bytes are read.
-[[nodiscard]] MapFit fit_to_image(const OfflineMap& map, PeFile& image);
+// For a PE image, with the build-id that the recording has for its file. Its bytes are read.
+[[nodiscard]] MapFit fit_to_image(const OfflineMap& map, PeFile& image,
+                                  std::optional<std::string> build_id = std::nullopt);
 // For any other file.
 [[nodiscard]] MapFit fit_to_file(const OfflineMap& map, const MappedImageIdentity& file);
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <utility>
 
 #include "base/open_file.h"
@@ -14,7 +14,7 @@
 namespace jitscope {
 namespace {
 
-MappedImageIdentity identity_of(const MappedFileInfo& file, const std::string& root) {
+MappedImageIdentity identity_of_file(const MappedFileInfo& file, const std::string& root) {
   MappedImageIdentity identity;
   if (!file.build_id.empty()) identity.build_id = build_id_text(file.build_id);
   if (const auto opened = open_regular_file(file.path, root)) {
@@ -25,21 +25,25 @@ MappedImageIdentity identity_of(const MappedFileInfo& file, const std::string& r
 
 // Where the first byte of a file that is no PE image is, or would be, mapped. Mappings whose
 // addresses are as far from their file offsets belong together. Where there are several such groups
-// only those that begin with the file's first byte are certain to be images of their own: others
-// may be pieces of one, put where its loader liked.
+// only those that begin with the file's first byte, and copies of the same part of it, are certain
+// to be images of their own: others may be pieces of one, put where its loader liked.
 std::optional<uint64_t> first_byte(const ProcessLife& life, const MappedRange& range) {
-  const uint64_t base = range.start - range.page_offset;
-  bool has_first = false;
-  bool alone = true;
+  struct Group {
+    uint64_t low = UINT64_MAX;  // in the file
+    uint64_t high = 0;
+    bool operator==(const Group&) const = default;
+  };
+  std::map<uint64_t, Group> groups;  // by where the first byte would be
   life.space.for_each([&](const MappedRange& each) {
-    if (each.file != range.file) return;
-    if (each.start - each.page_offset != base) {
-      alone = false;
-    } else if (each.page_offset == 0) {
-      has_first = true;
-    }
+    if (each.file != range.file || each.memory) return;
+    Group& group = groups[each.start - each.page_offset];
+    group.low = std::min(group.low, each.page_offset);
+    group.high = std::max(group.high, each.page_offset + (each.end - each.start));
   });
-  if (!has_first && !alone) return std::nullopt;
+  const uint64_t base = range.start - range.page_offset;
+  const Group& own = groups[base];
+  const auto is_copy = [&](const auto& each) { return each.second == own; };
+  if (own.low != 0 && !std::ranges::all_of(groups, is_copy)) return std::nullopt;
   return base;
 }
 
@@ -70,6 +74,16 @@ Status OfflineImages::add(const std::string& option) {
   return {};
 }
 
+std::optional<uint64_t> OfflineImages::base_of(const Question& question) {
+  const MappedRange& range = question.range;
+  if (range.memory) return range.start;
+  Base& known = bases_[{question.life.number, range.file, range.start - range.page_offset}];
+  if (const uint32_t growth = question.life.space.growth(); known.growth != growth) {
+    known = {growth, first_byte(question.life, range)};
+  }
+  return known.base;
+}
+
 bool OfflineImages::names(const Entry& entry, const PePlace& place) const {
   const MappedFileInfo& file = files_.info(place.file);
   const OfflineMapOption& option = entry.file.option;
@@ -86,9 +100,18 @@ std::optional<uint64_t> OfflineImages::key_in_image(Entry& entry, Question& ques
   const auto [it, fresh] = entry.fits.try_emplace({place.image, place.file});
   Entry::Fit& known = it->second;
   if (fresh) {
-    known.fit = fit_to_image(*entry.file.map, *place.image);
-    known.path = files_.info(place.file).shown;
+    const MappedFileInfo& file = files_.info(place.file);
+    known.path = file.shown;
     if (place.in_bundle) known.path += "!" + place.image->name();
+    std::optional<std::string> build_id;
+    if (!place.in_bundle && !file.build_id.empty()) build_id = build_id_text(file.build_id);
+    if (files_.budget().spent()) {
+      known.fit = {NoName::no_time_left, std::string(to_string(NoName::no_time_left)),
+                   OfflineMapBase::file};
+    } else {
+      const WorkBudget::Piece piece(files_.budget());
+      known.fit = fit_to_image(*entry.file.map, *place.image, std::move(build_id));
+    }
   }
   if (known.fit.why != NoName::none) {
     question.why = known.fit.why;
@@ -111,7 +134,7 @@ std::optional<uint64_t> OfflineImages::key_in_file(Entry& entry, Question& quest
   const auto [it, fresh] = entry.fits.try_emplace({nullptr, range.file});
   Entry::Fit& known = it->second;
   if (fresh) {
-    known.fit = fit_to_file(*entry.file.map, identity_of(question.file, root_));
+    known.fit = fit_to_file(*entry.file.map, identity_of_file(question.file, root_));
     known.path = question.file.shown;
   }
   if (known.fit.why != NoName::none) {
@@ -123,7 +146,7 @@ std::optional<uint64_t> OfflineImages::key_in_file(Entry& entry, Question& quest
     // Of a file that cannot be read nobody knows that it is no PE image.
     const bool read =
         question.in_memory() || files_.open(range.file).format != FileFormat::unreadable;
-    const auto base = read ? first_byte(question.life, range) : std::nullopt;
+    const auto base = read ? base_of(question) : std::nullopt;
     if (!base) {
       entry.why = question.why = NoName::image_base_not_known;
       return std::nullopt;

@@ -4,9 +4,11 @@
 // what became of each map is told at the end.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -35,6 +37,8 @@ class OfflineImages : public SourceOfNames {
   // Where the address lies, as the map counts; nothing, with the reason in the question: nowhere.
   std::optional<uint64_t> key_in_image(Entry& entry, Question& question, const PePlace& place);
   std::optional<uint64_t> key_in_file(Entry& entry, Question& question);
+  // first_byte() in offline_images.cc, kept while the process maps nothing.
+  std::optional<uint64_t> base_of(const Question& question);
   [[nodiscard]] bool names(const Entry& entry, const PePlace& place) const;
   Resolution name(const Question& question, const PePlace* place, uint64_t key,
                   const PerfMapIndex::Answer& found);
@@ -45,6 +49,11 @@ class OfflineImages : public SourceOfNames {
   NameTables& tables_;
   std::string root_;
   std::vector<std::unique_ptr<Entry>> entries_;
+  struct Base {
+    uint32_t growth = 0;
+    std::optional<uint64_t> base;
+  };
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, Base> bases_;  // life, file, first byte
 };
 
 }  // namespace jitscope

@@ -70,6 +70,10 @@ bool has(const std::vector<std::string>& guids, const std::string& guid) {
   return std::ranges::find(guids, guid) != guids.end();
 }
 
+std::optional<uint64_t> number_of(std::string_view text) {
+  return text.starts_with("0x") ? parse_hex(text) : parse_decimal(text);
+}
+
 // What a line of the header says; nothing: that it is not known.
 std::optional<std::string> header_value(std::string_view text,
                                         std::span<const std::string_view> words) {
@@ -96,7 +100,9 @@ class SelfDescription {
     } else if (key == "guid") {
       set(guid, normal_guid(value), line);
     } else if (key == "size") {
-      set(identity.size, value.starts_with("0x") ? parse_hex(value) : parse_decimal(value), line);
+      set(identity.size, number_of(value), line);
+    } else if (key == "time-stamp") {
+      set(identity.time_stamp, number_of(value), line);
     } else if (key == "base") {
       set(base, base_of(value), line);
     }
@@ -232,6 +238,10 @@ std::optional<std::string> identity_conflict(const MappedImageIdentity& map,
     if (image.guids.empty() || has(image.guids, guid)) continue;
     return fmt::format("made for guid {}, the image has {}", guid, fmt::join(image.guids, ", "));
   }
+  if (differ(map.time_stamp, image.time_stamp)) {
+    return fmt::format("made for time stamp {:#x}, the image has {:#x}", *map.time_stamp,
+                       *image.time_stamp);
+  }
   if (differ(map.size, image.size)) {
     return fmt::format("made for an image of {} bytes, it has {}", *map.size, *image.size);
   }
@@ -244,7 +254,7 @@ bool agrees_in_something(const MappedImageIdentity& map, const MappedImageIdenti
       map.guids, [&](const std::string& each) { return has(image.guids, each); });
   return !identity_conflict(map, image) &&
          (same(map.build_id, image.build_id) || guid || same(map.signature, image.signature) ||
-          same(map.size, image.size));
+          same(map.time_stamp, image.time_stamp) || same(map.size, image.size));
 }
 
 Result<std::unique_ptr<OfflineMap>> OfflineMap::read(std::unique_ptr<ByteSource> source,

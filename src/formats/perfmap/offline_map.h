@@ -12,6 +12,7 @@
 // A map may say which image it was made from, in lines anywhere in it:
 //   # build-id: 6f3c...       the image's build-id, hexadecimal
 //   # size: 4096              the image file's size in bytes, decimal or 0x
+//   # time-stamp: 0x5f3c0d12  of a PE image's header, decimal or 0x
 //   # guid: 026D4D21-B3EE-3D93-843F-F7A964235822   MVID or CodeView signature; dashes, braces and
 //                             case do not count
 // A crossgen2 .r2rmap says in lines of size 0 its signature (`FFFFFFFF 00 026D...`), its version,
@@ -55,17 +56,18 @@ Result<OfflineMapOption> parse_offline_map_option(std::string_view text);
 
 // What is known of an image, or what a map says of it.
 struct MappedImageIdentity {
-  std::optional<std::string> build_id;  // lower case hexadecimal
+  std::optional<std::string> build_id = {};  // lower case hexadecimal
   // As normal_guid() gives them. An image may have several (MVID, CodeView), and must have all that
   // the map says.
-  std::vector<std::string> guids;
+  std::vector<std::string> guids = {};
   // Of the .r2rmap that belongs to it; also counts among the image's guids.
-  std::optional<std::string> signature;
-  std::optional<uint64_t> size;
+  std::optional<std::string> signature = {};
+  std::optional<uint64_t> size = {};
+  std::optional<uint64_t> time_stamp = {};  // of a PE image's header
   // "Linux", "X64", "Default"; as a map has them where these values are not known.
-  std::optional<std::string> system;
-  std::optional<std::string> architecture;
-  std::optional<std::string> abi;
+  std::optional<std::string> system = {};
+  std::optional<std::string> architecture = {};
+  std::optional<std::string> abi = {};
 };
 // 32 lower case hexadecimal digits, nothing when the text is no GUID.
 [[nodiscard]] std::optional<std::string> normal_guid(std::string_view text);

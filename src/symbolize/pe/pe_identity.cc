@@ -13,7 +13,7 @@
 namespace jitscope {
 namespace {
 
-std::string digits(std::span<const std::byte> bytes) {
+std::string digits_of(std::span<const std::byte> bytes) {
   std::string out;
   for (const std::byte each : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(each));
   return out;
@@ -25,7 +25,7 @@ std::string spelled(std::array<std::byte, 16> guid) {
   std::reverse(guid.begin(), guid.begin() + 4);
   std::reverse(guid.begin() + 4, guid.begin() + 6);
   std::reverse(guid.begin() + 6, guid.begin() + 8);
-  return digits(guid);
+  return digits_of(guid);
 }
 
 std::optional<EcmaMetadata::Mvid> mvid_of(PeFile& file) {
@@ -46,8 +46,11 @@ PeIdentity PeIdentity::of(PeFile& image) {
   PeIdentity out;
   if (const auto mvid = mvid_of(image)) out.guids.push_back(spelled(*mvid));
   const PeDebugEntries& debug = image.debug_entries();
-  if (debug.code_view) out.guids.push_back(spelled(debug.code_view->guid));
-  if (debug.perf_map) out.perf_map_signature = digits(debug.perf_map->signature);
+  if (debug.code_view) {
+    out.code_view = spelled(debug.code_view->guid);
+    out.guids.push_back(*out.code_view);
+  }
+  if (debug.perf_map) out.perf_map_signature = digits_of(debug.perf_map->signature);
   return out;
 }
 

@@ -12,6 +12,7 @@ namespace jitscope {
 struct PeIdentity {
   // 32 lower case hexadecimal digits each: .NET's MVID and the CodeView GUID as GUIDs are spelled.
   std::vector<std::string> guids;
+  std::optional<std::string> code_view;  // which of them is that
   // Of the perf map that Crossgen2 wrote with the image: byte by byte. Not among `guids`.
   std::optional<std::string> perf_map_signature;
 
