@@ -39,13 +39,16 @@ Resolver::Resolver(SourceContext& context, const NamingOptions& options)
   pe_images_ = std::make_unique<PeImages>(context, options);
   auto offline = std::make_unique<OfflineImages>(context.files, *pe_images_, tables_, options.root);
   offline_ = offline.get();
+  auto pe = std::make_unique<PeNames>(*pe_images_, context, options, tables_);
+  auto pe_without = std::make_unique<PeWithoutNames>(*pe_images_, *pe);
   // In the order of trust (docs/naming.md).
   sources_.push_back(std::make_unique<TimedNames>(jit_));
   sources_.push_back(std::make_unique<KernelPages>(tables_));
   sources_.push_back(std::move(offline));
-  sources_.push_back(std::make_unique<PeNames>(*pe_images_, context, options, tables_));
+  sources_.push_back(std::move(pe));
   sources_.push_back(std::move(elf));
   sources_.push_back(std::make_unique<UntimedNames>(jit_));
+  sources_.push_back(std::move(pe_without));
   sources_.push_back(std::move(copied));
 }
 Resolver::~Resolver() = default;
