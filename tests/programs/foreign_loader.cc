@@ -11,7 +11,8 @@
 //
 // It writes FOLDER/image, and FOLDER/file.map and FOLDER/rva.map, which count from the file's and
 // the image's beginning. It prints `ready PID`, `mapped START END FIRST` for each mapping of code
-// (FIRST: the number of its first function), and at the end `calls NUMBER COUNT` for each function. Functions are called truth_NUMBER.
+// (FIRST: the number of its first function), and at the end `calls NUMBER COUNT` for each function.
+// Functions are called truth_NUMBER.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -116,8 +117,7 @@ char* checked(void* got) {
 
 char* map_file(int file, char* at, size_t size, size_t offset, int protection) {
   const int fixed = at != nullptr ? MAP_FIXED : 0;
-  return checked(
-      mmap(at, size, protection, MAP_PRIVATE | fixed, file, static_cast<off_t>(offset)));
+  return checked(mmap(at, size, protection, MAP_PRIVATE | fixed, file, static_cast<off_t>(offset)));
 }
 
 }  // namespace

@@ -138,6 +138,10 @@ TEST_F(MapFitTest, ABaseThatIsNotTheOneThatWasSaid) {
     EXPECT_EQ(fit(fmt::format("# base: {}\n", word) + lines(first), bytes).why,
               NoName::map_base_is_wrong);
   }
+  // Functions that lie close to each other hit by chance.
+  const std::string dense = lines(kTextRva) + lines(kTextOffset, 0, 2);
+  EXPECT_EQ(fit(dense, bytes, OfflineMapBase::file).why, NoName::map_base_is_wrong);
+  used(fit(dense, bytes, OfflineMapBase::rva), OfflineMapBase::rva);
   used(fit(lines(kTextRva), bytes, OfflineMapBase::rva), OfflineMapBase::rva);
   used(fit(lines(kTextOffset), bytes, OfflineMapBase::file), OfflineMapBase::file);
   // Addresses of a process, and lines of which no function tells: as they were said to be.
