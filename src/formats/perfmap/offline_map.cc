@@ -79,7 +79,7 @@ std::optional<std::string> header_value(std::string_view text,
                                         std::span<const std::string_view> words) {
   text = trimmed(text).substr(0, kLongestValue);
   const std::optional<uint64_t> number = parse_decimal(text);
-  if (number == 0 || lower(text) == "unknown") return std::nullopt;
+  if (text.empty() || number == 0 || lower(text) == "unknown") return std::nullopt;
   if (number && *number <= words.size()) return std::string(words[*number - 1]);
   const auto word = std::ranges::find_if(
       words, [&](std::string_view each) { return lower(each) == lower(text); });
