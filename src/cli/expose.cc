@@ -9,6 +9,7 @@
 #include "cli/live_target.h"
 #include "cli/options.h"
 #include "cli/target.h"
+#include "mapped_code/open_code.h"
 #include "perf_event/tracefs.h"
 #include "probe/exposer.h"
 #include "probe/undo.h"
@@ -17,7 +18,6 @@
 #include "render/trace_text.h"
 #include "runtimes/common/code_source.h"
 #include "runtimes/detect.h"
-#include "runtimes/open_source.h"
 
 namespace jitscope {
 namespace {
@@ -51,22 +51,36 @@ std::string exposed_json(const ExposedMethod& method) {
       .address("offset", method.offset)
       .number("bodies", method.bodies)
       .number("sites", method.sites)
+      .boolean("in_place", method.in_place)
       .raw("commands", commands.str());
   return line.str() + "\n";
 }
 
 std::string exposed_text(const ExposedMethod& method) {
-  std::string out =
-      fmt::format("{}\n  symbol   {}\n", printable(method.method), printable(method.symbol));
+  std::string out = fmt::format("{}\n", printable(method.method));
+  if (!method.in_place) out += fmt::format("  symbol   {}\n", printable(method.symbol));
   if (!method.alias.empty()) out += fmt::format("  alias    {}\n", printable(method.alias));
-  out += fmt::format("  file     {} +{:#x}\n  bodies   {} of {} lead through it\n",
-                     printable(method.file), method.offset, method.sites, method.bodies);
+  out += fmt::format("  file     {} +{:#x}\n", printable(method.file), method.offset);
+  out += method.in_place
+             ? fmt::format(
+                   "  bodies   {} of {} alive is this one, in every process that maps the file\n",
+                   method.sites, method.bodies)
+             : fmt::format("  bodies   {} of {} lead through it\n", method.sites, method.bodies);
   for (const std::string& reason : method.reasons)
     out += fmt::format("           not: {}\n", printable(reason));
-  out += fmt::format("  bpftrace {}\n", method.bpftrace.substr(method.bpftrace.find(' ') + 1));
-  if (!method.perf_probe.empty()) {
-    out += fmt::format("  perf     {} && {}\n", method.perf_probe, method.perf_record);
+  const std::string perf = method.perf_probe.empty()
+                               ? std::string()
+                               : fmt::format("  perf     {} && {}\n", printable(method.perf_probe),
+                                             printable(method.perf_record));
+  // A tracepoint is there when one of the others made it.
+  if (method.in_place) {
+    out += perf;
+    if (!method.tracefs.empty()) out += fmt::format("  tracefs  {}\n", printable(method.tracefs));
+    if (!method.bpftrace.empty()) out += fmt::format("  then     {}\n", printable(method.bpftrace));
+    return out;
   }
+  out += fmt::format("  bpftrace {}\n", method.bpftrace.substr(method.bpftrace.find(' ') + 1));
+  out += perf;
   out += fmt::format("  tracefs  {}\n", method.tracefs);
   return out;
 }
@@ -102,7 +116,7 @@ Status expose(const ExposeCommand& options) {
   JITSCOPE_ASSIGN(expose_options.runtime, or_gone(process, detect_runtime(process)));
   JITSCOPE_ASSIGN(
       const auto source,
-      or_gone(process, open_code_source(process, *expose_options.runtime, options.source)));
+      or_gone(process, open_all_code(process, *expose_options.runtime, options.source)));
   expose_options.patterns = options.patterns;
   expose_options.max_methods = options.max_methods;
   expose_options.aliases = options.aliases;
@@ -113,6 +127,14 @@ Status expose(const ExposeCommand& options) {
   if (tracefs_directory().empty()) report_note("note: " + tracefs_missing());
   News news(options, *exposer);
   news.print();
+  if (exposer->base() == 0) {
+    report_note(
+        "nothing was changed in the process: this code is probed in its file; `perf probe -d "
+        "'jitscope:*'` takes "
+        "such probes away");
+    if (!source->caveat().empty()) report_note("note: " + source->caveat());
+    return {};
+  }
   report_note(fmt::format("live image at {:#x}; stopped {}; gdb: add-symbol-file FILE -o {:#x}",
                           exposer->base(), duration_text(exposer->stopped()), exposer->base()));
   if (options.keep) {

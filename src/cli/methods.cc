@@ -15,12 +15,13 @@
 #include "cli/terminal.h"
 #include "code/inlined_copies.h"
 #include "code/pattern_settle.h"
+#include "mapped_code/open_code.h"
 #include "probe/methods.h"
 #include "process/process.h"
 #include "render/fit_text.h"
 #include "render/json.h"
 #include "runtimes/common/code_source.h"
-#include "runtimes/open_source.h"
+
 
 namespace jitscope {
 namespace {
@@ -298,7 +299,7 @@ void list_bodies(const MethodsOptions& options, const std::vector<const CodeBody
 Status list_methods(const MethodsOptions& options) {
   JITSCOPE_ASSIGN(const auto patterns, parse_patterns(options.patterns));
   JITSCOPE_ASSIGN(const Process process, Process::open(options.pid));
-  JITSCOPE_ASSIGN(const auto source, open_code_source(process, options.source));
+  JITSCOPE_ASSIGN(const auto source, open_all_code(process, options.source));
   JITSCOPE_ASSIGN(const Snapshot snapshot, source->read());
   std::vector<std::string> notes;
   LoadedMethods loaded;

@@ -16,13 +16,14 @@
 #include "cli/target.h"
 #include "cli/terminal.h"
 #include "cli/trace_watch.h"
+#include "mapped_code/open_code.h"
 #include "probe/tracer.h"
 #include "probe/undo.h"
 #include "process/process.h"
 #include "render/trace_text.h"
 #include "runtimes/common/code_source.h"
 #include "runtimes/detect.h"
-#include "runtimes/open_source.h"
+
 
 namespace jitscope {
 namespace {
@@ -121,7 +122,7 @@ Result<int> trace(const TraceCommand& options) {
   JITSCOPE_ASSIGN(trace_options.runtime, or_gone(process, detect_runtime(process)));
   JITSCOPE_ASSIGN(
       const auto source,
-      or_gone(process, open_code_source(process, *trace_options.runtime, options.source)));
+      or_gone(process, open_all_code(process, *trace_options.runtime, options.source)));
   trace_options.patterns = options.patterns;
   trace_options.backend = find_backend(options.backend);
   trace_options.events = !options.count;

@@ -54,6 +54,8 @@ std::string_view to_string(Tier tier) {
       return "omg";
     case Tier::native:
       return "native";
+    case Tier::prejit:
+      return "prejit";
     case Tier::stub:
       return "stub";
   }
@@ -82,6 +84,8 @@ std::string_view to_string(SourceKind kind) {
       return "perf-map";
     case SourceKind::compiler_perfmap:
       return "compiler-perfmap";
+    case SourceKind::mapped_image:
+      return "mapped-image";
   }
   return "unknown";
 }

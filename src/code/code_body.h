@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/open_file.h"
+
 namespace jitscope {
 
 enum class Runtime : uint8_t { unknown, hotspot, v8, dotnet, erlang, php, mono };
@@ -32,6 +34,7 @@ enum class Tier : uint8_t {
   bbq,         // JavaScriptCore's WebAssembly, quickly compiled
   omg,         // JavaScriptCore's WebAssembly, optimized
   native,      // HotSpot native wrapper
+  prejit,      // .NET ReadyToRun: compiled ahead of time, by the compiler of the last tier
   stub,        // runtime stub, adapter, builtin, interpreter: not a method of the program
 };
 [[nodiscard]] std::string_view to_string(Tier tier);
@@ -45,7 +48,7 @@ enum class BodyState : uint8_t {
 [[nodiscard]] std::string_view to_string(BodyState state);
 
 // Which code source said so.
-enum class SourceKind : uint8_t { hotspot_memory, perf_map, compiler_perfmap };
+enum class SourceKind : uint8_t { hotspot_memory, perf_map, compiler_perfmap, mapped_image };
 [[nodiscard]] std::string_view to_string(SourceKind kind);
 
 // A name in its three parts plus the bytes the source gave. display() is what users see and write.
@@ -92,6 +95,13 @@ struct IdentityCheck {
   std::vector<std::byte> expected;
 };
 
+// The file from which code is mapped as it is (images of PE), so that the kernel's uprobes reach
+// it.
+struct CodeFile {
+  std::string path;   // as tools here open it; may have changed its meaning since
+  OpenedFile opened;  // the mapped file itself, to read from
+};
+
 struct CodeBody {
   uint64_t address = 0;  // first byte of the code, as perf maps give it
   uint64_t size = 0;
@@ -108,6 +118,8 @@ struct CodeBody {
   uint32_t frame_bytes =
       0;  // between the caller's sp and this frame's sp incl. return address; 0 = not known
   std::vector<IdentityCheck> identity;
+  std::shared_ptr<const CodeFile> file;  // null: it lies in memory alone
+  uint64_t file_offset = 0;              // of `entry`
   // Why no site may be put on it, "" when one may be tried: "OSR body", "bytecode", "not entrant".
   std::string not_probeable;
 };

@@ -14,7 +14,7 @@ constexpr size_t kLongestEnding = 64;
 constexpr std::array kTiers = {Tier::unknown,  Tier::bytecode, Tier::baseline,   Tier::maglev,
                                Tier::turbofan, Tier::c1,       Tier::c1_limited, Tier::c1_full,
                                Tier::c2,       Tier::native,   Tier::stub,       Tier::dfg,
-                               Tier::ftl,      Tier::bbq,      Tier::omg};
+                               Tier::ftl,      Tier::bbq,      Tier::omg,      Tier::prejit};
 constexpr std::array kRuntimes = {Runtime::unknown, Runtime::hotspot, Runtime::v8,  Runtime::dotnet,
                                   Runtime::erlang,  Runtime::php,     Runtime::mono};
 
@@ -32,6 +32,8 @@ Runtime runtime_of(Tier tier) {
     case Tier::c2:
     case Tier::native:
       return Runtime::hotspot;
+    case Tier::prejit:
+      return Runtime::dotnet;
     case Tier::unknown:
     case Tier::stub:
     case Tier::dfg:

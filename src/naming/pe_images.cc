@@ -9,11 +9,10 @@
 #include <span>
 #include <utility>
 
-#include "base/byte_cursor.h"
 #include "base/open_file.h"
-#include "base/page.h"
 #include "base/path.h"
 #include "symbolize/pe/bundle_file.h"
+#include "symbolize/pe/loaded_image.h"
 
 namespace jitscope {
 namespace {
@@ -21,51 +20,6 @@ namespace {
 // How many mappings in front of anonymous memory are looked at for the header of its image.
 constexpr size_t kMostBefore = 64;
 constexpr uint64_t kFarthestHeader = uint64_t{1} << 31U;
-
-struct FileSpan {
-  uint64_t offset = 0;
-  uint64_t size = 0;
-};
-
-// What an ELF file loads; nothing when the bytes are no 64-bit ELF file. Elf64_Ehdr, Elf64_Phdr.
-std::optional<std::vector<FileSpan>> elf_loads(std::span<const std::byte> head) {
-  constexpr uint32_t magic = 0x464c457f;
-  constexpr uint8_t wide = 2;
-  constexpr uint32_t load = 1;
-  ByteCursor cursor(head);
-  if (cursor.u32() != magic || cursor.u8() != wide) return std::nullopt;
-  cursor.seek(32);
-  const uint64_t table = cursor.u64();
-  cursor.seek(54);
-  const uint16_t size = cursor.u16();
-  const uint16_t count = cursor.u16();
-  std::vector<FileSpan> loads;
-  for (uint64_t i = 0; i < count && cursor.ok(); ++i) {
-    cursor.seek(table + i * size);
-    const uint32_t type = cursor.u32();
-    cursor.skip(4);
-    const uint64_t offset = cursor.u64();
-    cursor.skip(16);
-    const uint64_t in_file = cursor.u64();
-    if (cursor.ok() && type == load) loads.push_back({offset, in_file});
-  }
-  if (!cursor.ok()) return std::nullopt;
-  return loads;
-}
-
-// A mapping of so many bytes of the file's beginning is no loaded image: sections lie where they do
-// not belong. Of small sections there are some in the header's page, too.
-bool is_flat_view(const PeHeaders& headers, uint64_t length) {
-  const uint64_t header_pages = (headers.size_of_headers + kPage - 1) & ~(kPage - 1);
-  return std::ranges::any_of(headers.sections, [&](const PeSection& each) {
-    return each.file_size != 0 && each.file_offset >= header_pages && each.file_offset < length &&
-           each.file_offset != each.rva;
-  });
-}
-
-bool holds(const FileSpan& span, uint64_t offset) {
-  return offset >= span.offset && offset - span.offset < span.size;
-}
 
 }  // namespace
 
@@ -158,7 +112,7 @@ std::optional<PePlace> PeImages::in_file(uint32_t file, uint64_t offset) {
     return place;
   }
   if (known.loads.empty() ||
-      std::ranges::any_of(known.loads, [&](const FileSpan& each) { return holds(each, offset); })) {
+      std::ranges::any_of(known.loads, [&](const FileSpan& each) { return each.holds(offset); })) {
     return std::nullopt;
   }
   if (!known.searched) {

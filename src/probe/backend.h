@@ -28,8 +28,12 @@ struct PlacerContext {
   Result<std::shared_ptr<KernelProbes>> kernel_probes();
 };
 
+// Which code a backend can have sites on.
+enum class TakesCode : uint8_t { any, in_memory, of_files };
+
 struct Backend {
   std::string_view name;  // as users write it
+  TakesCode takes = TakesCode::any;
   // It changes code, so it refuses where the runtime moves that.
   bool changes_code = false;
   // Without --backend the first of these that does not refuse is taken, and for single bodies where
@@ -42,6 +46,11 @@ struct Backend {
   // Opens what hits need; changes nothing in the target.
   Result<std::unique_ptr<SitePlacer>> (*make)(PlacerContext& context) = nullptr;
 };
+
+[[nodiscard]] inline bool takes(const Backend& backend, const CodeBody& body) {
+  return backend.takes == TakesCode::any ||
+         (backend.takes == TakesCode::of_files) == (body.file != nullptr);
+}
 
 // In the order of preference.
 [[nodiscard]] std::span<const Backend* const> all_backends();

@@ -24,10 +24,19 @@ Result<BackendChoice> choose_backend(const Backend* asked_for,
                                      std::span<const Backend* const> backends,
                                      const Process& process, const CodeSource& source);
 
-// For what `after` cannot do; null: there is none.
+// For a body that `after` cannot serve; null: there is none.
 [[nodiscard]] const Backend* next_backend(const Backend& after,
                                           std::span<const Backend* const> backends,
-                                          const Process& process, const CodeSource& source);
+                                          const Process& process, const CodeSource& source,
+                                          const CodeBody& body);
+
+// Which one serves a body first: the choice, unless another one is made for where it lies.
+[[nodiscard]] const Backend& backend_for(const BackendChoice& choice,
+                                         std::span<const Backend* const> backends,
+                                         const Process& process, const CodeSource& source,
+                                         const CodeBody& body);
+// "" when the backend can have sites where the body lies.
+[[nodiscard]] std::string why_not_taken(const Backend& backend, const CodeBody& body);
 
 // not_possible where the backend cannot serve so many bodies.
 Status check_number(const Backend& backend, size_t bodies, const CodeSource& source);

@@ -6,12 +6,14 @@
 
 namespace jitscope {
 
+extern const Backend uprobe_backend;
 extern const Backend trampoline_backend;
 extern const Backend breakpoint_backend;
 extern const Backend inplace_backend;
 
 std::span<const Backend* const> all_backends() {
-  static constexpr std::array<const Backend*, 3> all = {
+  static constexpr std::array<const Backend*, 4> all = {
+      &uprobe_backend,
       &trampoline_backend,
       &breakpoint_backend,
       &inplace_backend,

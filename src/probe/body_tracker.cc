@@ -86,6 +86,15 @@ Status BodyTracker::start(std::vector<std::string>& notes) {
   return {};
 }
 
+void BodyTracker::only_watched() {
+  source_.only(
+      [patterns = std::vector<Pattern>(methods_.patterns().begin(), methods_.patterns().end())](
+          const MethodName& name) {
+        return std::ranges::any_of(patterns,
+                                   [&](const Pattern& pattern) { return pattern.matches(name); });
+      });
+}
+
 std::chrono::milliseconds BodyTracker::shortest_pause() const {
   return std::chrono::milliseconds((map_watch_ ? map_pauses : pauses).shortest_ns / millisecond);
 }

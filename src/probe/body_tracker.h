@@ -31,6 +31,9 @@ class BodyTracker {
   // the runtime has them. `notes` gets what the user should know.
   Status start(std::vector<std::string>& notes);
 
+  // After start(): the snapshots need no other bodies than those of the watched methods.
+  void only_watched();
+
   struct Found {
     CodeBody body;
     size_t method = 0;

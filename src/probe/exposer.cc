@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <unordered_set>
 
 #include "base/clock.h"
-#include "perf_event/tracefs.h"
 #include "probe/body_tracker.h"
 #include "probe/foreign_jump.h"
 #include "probe/never_compiled.h"
@@ -33,18 +33,6 @@ constexpr std::chrono::milliseconds shortest_pause{20};
 // How often it is made sure that the process is still the same program.
 constexpr uint64_t identity_period_ns = 1'000'000'000;
 
-// A tracefs event name: letters, digits and '_', not longer than 63 characters.
-std::string event_name(std::string_view symbol) {
-  std::string name;
-  for (const char c : symbol) {
-    name += (std::isalnum(static_cast<unsigned char>(c)) != 0) ? c : '_';
-  }
-  if (name.size() > 60) name = name.substr(name.size() - 60);
-  if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0)
-    name = "_" + name;
-  return name;
-}
-
 class LiveExposer final : public Exposer {
  public:
   LiveExposer(const Process& process, CodeSource& source, const ExposeOptions& options,
@@ -62,8 +50,10 @@ class LiveExposer final : public Exposer {
   Status begin();
 
   [[nodiscard]] std::vector<ExposedMethod> exposed() const override;
-  [[nodiscard]] size_t methods() const override { return points_.size(); }
-  [[nodiscard]] uint64_t base() const override { return trampolines_.base(); }
+  [[nodiscard]] size_t methods() const override { return shown_.size(); }
+  [[nodiscard]] uint64_t base() const override {
+    return trampolines_.prepared() ? trampolines_.base() : 0;
+  }
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   [[nodiscard]] std::chrono::nanoseconds stopped() const override { return trampolines_.stopped(); }
   Result<bool> step(std::chrono::milliseconds wait) override;
@@ -80,7 +70,20 @@ class LiveExposer final : public Exposer {
     std::string reason;
   };
 
+  // One of exposed(): a method's symbol, or its code in a file.
+  struct Shown {
+    size_t method = 0;
+    std::optional<CodeBody> in_file;
+  };
+
+  [[nodiscard]] Error code_moves() const;
+  Status prepare(const BodyTracker::Change& change, const RuntimeInfo& runtime);
   Status take(const BodyTracker::Change& change);
+  void show_files(const BodyTracker::Change& change);
+  [[nodiscard]] ExposedMethod exposed_point(size_t method) const;
+  [[nodiscard]] ExposedMethod exposed_body(size_t method, const CodeBody& body) const;
+  [[nodiscard]] bool only_in_files(const BodyTracker::Change& change) const;
+  void name_symbols();
   [[nodiscard]] std::vector<SymbolName> new_symbols() const;
   Status add_points();
   void note(std::string text);
@@ -92,7 +95,9 @@ class LiveExposer final : public Exposer {
   BodyTracker tracker_;
   Trampolines trampolines_;
   std::vector<SymbolName> symbols_;
-  std::vector<uint64_t> points_;  // file offset a method
+  std::vector<uint64_t> points_;  // file offset a method; empty without a live image
+  std::vector<Shown> shown_;
+  bool windows_ = false;  // its functions have the calling convention of Windows
   std::vector<Site> sites_;
   std::vector<std::string> notes_;
   uint32_t next_id_ = 0;
@@ -112,15 +117,48 @@ Status LiveExposer::begin() {
     JITSCOPE_ASSIGN(runtime, detect_runtime(process_));
   }
   JITSCOPE_TRY(check_machine(process_, runtime));
-  if (!source_.code_is_fixed()) {
-    return fail(ErrorKind::not_possible,
-                fmt::format("methods can be exposed only where code does not move: {}",
-                            source_.movable_reason()),
-                {}, "`jitscope trace --backend breakpoint` works without that");
+  windows_ = runtime.runtime != Runtime::dotnet;
+  // Nothing to do with what lies in images.
+  if (!source_.code_is_fixed() && !source_.has_images()) {
+    return fail(code_moves());
   }
   JITSCOPE_TRY(tracker_.start(notes_));
+  tracker_.only_watched();
   JITSCOPE_ASSIGN(const BodyTracker::Change change, tracker_.look());
-  uint64_t anchor = change.appeared.empty() ? 0 : change.appeared.front().body.entry;
+  name_symbols();
+  show_files(change);
+  if (!only_in_files(change)) {
+    if (Status ready = prepare(change, runtime); !ready) {
+      if (shown_.empty()) return ready;
+      note("only code in files is exposed: " + to_string(ready.error()));
+    }
+  }
+  return take(change);
+}
+
+Error LiveExposer::code_moves() const {
+  return {ErrorKind::not_possible,
+          fmt::format("methods can be exposed only where code does not move: {}",
+                      source_.movable_reason()),
+          {},
+          "`jitscope trace --backend breakpoint` works without that",
+          0};
+}
+
+bool LiveExposer::only_in_files(const BodyTracker::Change& change) const {
+  return !change.appeared.empty() &&
+         std::ranges::all_of(change.appeared, [](const BodyTracker::Found& found) {
+           return found.body.file != nullptr;
+         });
+}
+
+// The live image, for code in memory.
+Status LiveExposer::prepare(const BodyTracker::Change& change, const RuntimeInfo& runtime) {
+  if (!source_.code_is_fixed()) return fail(code_moves());
+  uint64_t anchor = 0;
+  for (const BodyTracker::Found& found : change.appeared) {
+    if (anchor == 0 && found.body.file == nullptr) anchor = found.body.entry;
+  }
   if (anchor == 0) {
     // Nothing of it is compiled yet: the image must reach where its bodies will come.
     for (const CodeBody& body : tracker_.snapshot().bodies) {
@@ -136,9 +174,19 @@ Status LiveExposer::begin() {
   if (std::string remark = trampolines_.remark(); !remark.empty()) {
     notes_.push_back(std::move(remark));
   }
+  return add_points();
+}
 
-  JITSCOPE_TRY(add_points());
-  return take(change);
+// Code in files is there to be probed, whoever runs.
+void LiveExposer::show_files(const BodyTracker::Change& change) {
+  for (const BodyTracker::Found& found : change.appeared) {
+    if (found.body.file == nullptr || found.method >= symbols_.size()) continue;
+    const auto same = [&](const Shown& shown) {
+      return shown.in_file && shown.in_file->file == found.body.file &&
+             shown.in_file->file_offset == found.body.file_offset;
+    };
+    if (std::ranges::none_of(shown_, same)) shown_.push_back({found.method, found.body});
+  }
 }
 
 std::vector<SymbolName> LiveExposer::new_symbols() const {
@@ -166,14 +214,27 @@ std::vector<SymbolName> LiveExposer::new_symbols() const {
   return symbols;
 }
 
+void LiveExposer::name_symbols() {
+  if (symbols_.size() < tracker_.methods().size()) {
+    std::ranges::move(new_symbols(), std::back_inserter(symbols_));
+  }
+}
+
 Status LiveExposer::add_points() {
-  if (points_.size() >= tracker_.methods().size()) return {};
-  std::vector<SymbolName> symbols = new_symbols();
+  if (!trampolines_.prepared() || points_.size() >= symbols_.size()) return {};
   std::vector<Trampolines::CommonPoint> points;
-  for (const SymbolName& symbol : symbols) points.push_back({symbol.symbol, symbol.alias});
+  for (size_t i = points_.size(); i < symbols_.size(); ++i) {
+    points.push_back({symbols_[i].symbol, symbols_[i].alias});
+  }
   JITSCOPE_ASSIGN(const std::vector<uint64_t> offsets, trampolines_.add_common_points(points));
-  std::ranges::move(symbols, std::back_inserter(symbols_));
-  points_.insert(points_.end(), offsets.begin(), offsets.end());
+  for (const uint64_t offset : offsets) {
+    const size_t method = points_.size();
+    points_.push_back(offset);
+    // What lies in files alone leads through no symbol.
+    const bool in_file = std::ranges::any_of(
+        shown_, [&](const Shown& shown) { return shown.method == method && shown.in_file; });
+    if (!in_file) shown_.push_back({method, std::nullopt});
+  }
   return {};
 }
 
@@ -188,6 +249,8 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
     });
   }
   // Methods that match and appear later get symbols too.
+  name_symbols();
+  show_files(change);
   if (Status added = add_points(); !added) {
     note(fmt::format("methods appeared later and are not exposed: {}", to_string(added.error())));
   }
@@ -201,7 +264,16 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
     std::erase_if(sites_, [&](const Site& site) {
       return site.address == found.body.address && site.version == found.body.version;
     });
-    if (found.method >= points_.size()) continue;  // it has no symbol: said above
+    if (found.body.file != nullptr) continue;
+    if (found.method >= points_.size()) {  // it has no symbol: said above
+      if (!trampolines_.prepared() && found.method < symbols_.size()) {
+        sites_.push_back({found.body.address, found.body.version, found.method, false,
+                          source_.code_is_fixed()
+                              ? "it was compiled when only code in files was exposed"
+                              : source_.movable_reason()});
+      }
+      continue;
+    }
     requests.push_back({next_id_++, found.body, trampolines_.base() + points_[found.method]});
     methods.push_back(found.method);
   }
@@ -226,40 +298,47 @@ Status LiveExposer::take(const BodyTracker::Change& change) {
   return {};
 }
 
+ExposedMethod LiveExposer::exposed_point(size_t method) const {
+  ExposedMethod each;
+  each.method = tracker_.methods().display(method);
+  each.symbol = symbols_[method].symbol;
+  each.alias = symbols_[method].alias;
+  each.file = trampolines_.file_here();
+  each.offset = points_[method];
+  each.bodies = tracker_.alive(method);
+  for (const Site& site : sites_) {
+    if (site.method != method) continue;
+    if (site.placed) {
+      ++each.sites;
+    } else {
+      each.reasons.push_back(site.reason);
+    }
+  }
+  add_symbol_commands(each, process_.pid());
+  return each;
+}
+
+ExposedMethod LiveExposer::exposed_body(size_t method, const CodeBody& body) const {
+  ExposedMethod each;
+  each.method = tracker_.methods().display(method);
+  each.symbol = symbols_[method].symbol;
+  each.file = body.file->path;
+  each.offset = body.file_offset;
+  each.in_place = true;
+  each.bodies = tracker_.alive(method);
+  each.sites = 1;
+  for (const Site& site : sites_) {
+    if (site.method == method && !site.placed) each.reasons.push_back(site.reason);
+  }
+  add_file_commands(each, process_.pid(), windows_);
+  return each;
+}
+
 std::vector<ExposedMethod> LiveExposer::exposed() const {
   std::vector<ExposedMethod> result;
-  const std::string& file = trampolines_.file_here();
-  const bool proc_path = file.starts_with("/proc/");
-  const std::string mounted = tracefs_directory();
-  const std::string tracing = mounted.empty() ? "/sys/kernel/tracing" : mounted;
-  for (size_t i = 0; i < points_.size(); ++i) {
-    ExposedMethod each;
-    each.method = tracker_.methods().display(i);
-    each.symbol = symbols_[i].symbol;
-    each.alias = symbols_[i].alias;
-    each.file = file;
-    each.offset = points_[i];
-    each.bodies = tracker_.alive(i);
-    for (const Site& site : sites_) {
-      if (site.method != i) continue;
-      if (site.placed) {
-        ++each.sites;
-      } else {
-        each.reasons.push_back(site.reason);
-      }
-    }
-    const std::string event = event_name(each.symbol);
-    each.bpftrace =
-        fmt::format("bpftrace -e 'uprobe:{}:\"{}\" {{ @calls = count(); }}'", file, each.symbol);
-    if (!proc_path) {
-      each.perf_probe = fmt::format("perf probe -x {} '{}={}'", file, event, each.symbol);
-      each.perf_record =
-          fmt::format("perf record -e 'probe_jitscope:{}' -p {}", event, process_.pid());
-    }
-    each.tracefs =
-        fmt::format("echo 'p:jitscope/{} {}:{:#x} this_or_arg1=%si arg2=%dx' >> {}/uprobe_events",
-                    event, file, each.offset, tracing);
-    result.push_back(std::move(each));
+  for (const Shown& shown : shown_) {
+    result.push_back(shown.in_file ? exposed_body(shown.method, *shown.in_file)
+                                   : exposed_point(shown.method));
   }
   return result;
 }

@@ -5,6 +5,9 @@
 // The probe point is `nop4; ret`, called from the body's slot with the registers as they were at
 // the method's entry: arguments in registers are where the calling convention has them; the stack
 // pointer is 8 below its value at the entry.
+//
+// Code that is mapped from a file needs none of that: it is shown where it lies there, and what its
+// process runs stays as it is.
 #pragma once
 
 #include <chrono>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "probe/exposed_method.h"
 #include "probe/patience.h"
 #include "process/process.h"
 #include "runtimes/common/code_source.h"
@@ -31,22 +35,6 @@ struct ExposeOptions {
   std::optional<RuntimeInfo> runtime;  // of the process, where it is known already
 };
 
-struct ExposedMethod {
-  std::string method;
-  std::string symbol;
-  std::string alias;                 // "" without ExposeOptions::aliases
-  std::string file;                  // as tools here open it
-  uint64_t offset = 0;               // of the probe instruction in the file
-  size_t bodies = 0;                 // alive now
-  size_t sites = 0;                  // of those, leading through the probe point
-  std::vector<std::string> reasons;  // why some do not
-  // Ready-made command lines.
-  std::string bpftrace;
-  std::string perf_probe;  // "" where perf probe cannot be used
-  std::string perf_record;
-  std::string tracefs;
-};
-
 class Exposer {
  public:
   static Result<std::unique_ptr<Exposer>> start(const Process& process, CodeSource& source,
@@ -55,9 +43,9 @@ class Exposer {
 
   // In the order in which they were taken in: those that came later stand at the end.
   [[nodiscard]] virtual std::vector<ExposedMethod> exposed() const = 0;
-  // How many; grows when methods appear that match.
+  // How many of these; grows when methods appear that match.
   [[nodiscard]] virtual size_t methods() const = 0;
-  // Base address of the image in the target, and its file as the target names it.
+  // Base address of the image in the target; 0: there is none, nothing was put into the target.
   [[nodiscard]] virtual uint64_t base() const = 0;
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
   [[nodiscard]] virtual std::chrono::nanoseconds stopped() const = 0;

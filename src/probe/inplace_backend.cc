@@ -46,6 +46,7 @@ Result<std::unique_ptr<SitePlacer>> make(PlacerContext& context) {
 
 extern const Backend inplace_backend = {
     .name = "inplace",
+    .takes = TakesCode::in_memory,
     .changes_code = true,
     .make = make,
 };

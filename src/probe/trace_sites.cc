@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "base/clock.h"
 
@@ -14,8 +15,8 @@ constexpr unsigned most_held_looks = 10;  // soon after each other, then at the 
 
 }  // namespace
 
-const Backend* TraceSites::next_to(const Backend& backend) const {
-  return choice_.automatic ? next_backend(backend, backends_, process_, source_) : nullptr;
+const Backend* TraceSites::next_to(const Backend& backend, const CodeBody& body) const {
+  return choice_.automatic ? next_backend(backend, backends_, process_, source_, body) : nullptr;
 }
 
 PlaceReport TraceSites::place_by(const Backend& backend, const std::vector<TraceSite*>& sites) {
@@ -73,7 +74,7 @@ Status TraceSites::place(const std::vector<TraceSite*>& sites, const Backend& ba
   }
   if (!report.status) return place_otherwise(unplaced, backend, std::move(report));
   held_looks_ = 0;
-  const Backend* const other = refused.empty() ? nullptr : next_to(backend);
+  const Backend* const other = refused.empty() ? nullptr : next_to(backend, refused.front()->body);
   return other == nullptr ? Status() : fall_back(refused, *other);
 }
 
@@ -81,7 +82,8 @@ Status TraceSites::place(const std::vector<TraceSite*>& sites, const Backend& ba
 Status TraceSites::place_otherwise(const std::vector<TraceSite*>& sites, const Backend& backend,
                                    PlaceReport failed) {
   Error error = std::move(failed.status.error());
-  const Backend* const other = failed.lacks.empty() ? nullptr : next_to(backend);
+  const Backend* const other =
+      failed.lacks.empty() || sites.empty() ? nullptr : next_to(backend, sites.front()->body);
   if (other == nullptr || error.kind != ErrorKind::not_possible ||
       !check_number(*other, sites.size(), source_)) {
     return all_failed(sites, std::move(error));
@@ -173,10 +175,29 @@ TraceSite& TraceSites::site_of(BodyTracker::Found found) {
 }
 
 Status TraceSites::place_appeared(std::vector<BodyTracker::Found> appeared) {
-  std::vector<TraceSite*> fresh;
-  for (BodyTracker::Found& found : appeared) fresh.push_back(&site_of(std::move(found)));
-  if (fresh.empty()) return {};
-  return place(fresh, *choice_.backend);
+  std::map<const Backend*, std::vector<TraceSite*>> fresh;
+  for (BodyTracker::Found& found : appeared) {
+    TraceSite& site = site_of(std::move(found));
+    const Backend& backend = backend_for(choice_, backends_, process_, source_, site.body);
+    site.reason = why_not_taken(backend, site.body);
+    if (site.reason.empty()) {
+      fresh[&backend].push_back(&site);
+    } else {
+      site.backend = &backend;
+    }
+  }
+  Status status;
+  for (const auto& [backend, sites] : fresh) {
+    Status placed = place(sites, *backend);
+    if (status) status = std::move(placed);
+  }
+  return status;
+}
+
+size_t TraceSites::of_choice(const std::vector<BodyTracker::Found>& found) const {
+  return static_cast<size_t>(std::ranges::count_if(found, [&](const BodyTracker::Found& each) {
+    return &backend_for(choice_, backends_, process_, source_, each.body) == choice_.backend;
+  }));
 }
 
 void TraceSites::remove_all() {

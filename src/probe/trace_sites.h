@@ -35,6 +35,9 @@ class TraceSites {
   // What is used for new sites, and why; may change once when the first are placed.
   [[nodiscard]] const BackendChoice& choice() const { return choice_; }
 
+  // How many of these bodies the backend of choice would get.
+  [[nodiscard]] size_t of_choice(const std::vector<BodyTracker::Found>& found) const;
+
   // Places and removes sites. An error concerns the new ones: they are offered again.
   Status take(BodyTracker::Change change);
   void retire(const std::vector<std::pair<uint64_t, uint64_t>>& gone);
@@ -57,7 +60,7 @@ class TraceSites {
                          PlaceReport failed);
   Status all_failed(const std::vector<TraceSite*>& sites, Error error);
   Status fall_back(const std::vector<TraceSite*>& sites, const Backend& backend);
-  [[nodiscard]] const Backend* next_to(const Backend& backend) const;
+  [[nodiscard]] const Backend* next_to(const Backend& backend, const CodeBody& body) const;
 
   const Process& process_;
   const CodeSource& source_;

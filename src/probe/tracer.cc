@@ -119,9 +119,11 @@ Status LiveTracer::begin() {
   const Backend& backend = *choice.backend;
   sites_.begin(std::move(choice));
   JITSCOPE_TRY(tracker_.start(start_.notes));
+  // Callers are named by the bodies that are known.
+  if (!options_.stacks) tracker_.only_watched();
   JITSCOPE_ASSIGN(BodyTracker::Change change, tracker_.look());
   if (change.appeared.empty()) JITSCOPE_TRY(check_compiles(process_, runtime_));
-  JITSCOPE_TRY(check_number(backend, change.appeared.size(), source_));
+  JITSCOPE_TRY(check_number(backend, sites_.of_choice(change.appeared), source_));
   JITSCOPE_TRY(placers_.of(backend));
   JITSCOPE_TRY(take(std::move(change)));
   return describe_start();
@@ -148,6 +150,17 @@ Status LiveTracer::describe_start() {
   std::ranges::move(placers_.remarks(), std::back_inserter(start_.notes));
   start_.backend = sites_.choice().backend->name;
   start_.backend_reason = sites_.choice().reason;
+  // Where the code lies decided otherwise for all of them.
+  if (start_.sites_by.size() == 1 && sites_.choice().automatic &&
+      start_.sites_by.front().first != start_.backend) {
+    const Backend* const used = find_backend(start_.sites_by.front().first);
+    const bool files = used != nullptr && used->takes == TakesCode::of_files;
+    if (files || sites_.choice().backend->takes == TakesCode::of_files) {
+      start_.backend = start_.sites_by.front().first;
+      start_.backend_reason =
+          files ? "the code is mapped from files" : "the code lies in memory and does not move";
+    }
+  }
   start_.stopped = placers_.stops().stopped;
   return {};
 }
@@ -265,9 +278,14 @@ MethodReport LiveTracer::report_method(size_t method) const {
   }
   report.bodies_alive = tracker_.alive(method);
   report.interpreted_only = report.bodies_alive == 0 && source_.knows_loaded_methods();
-  report.not_seen = {"interpreted calls", "calls inlined into other bodies"};
+  const bool images = source_.kind() == SourceKind::mapped_image;
+  if (!images) report.not_seen.emplace_back("interpreted calls");
+  report.not_seen.emplace_back("calls inlined into other bodies");
+  if (images && runtime_.runtime == Runtime::dotnet) {
+    report.not_seen.emplace_back("calls of what the JIT compiled, which nothing names");
+  }
   if (source_.kind() == SourceKind::hotspot_memory || v8_stack) {
-    report.not_seen.emplace_back("calls of a body before its since_ns");
+    report.not_seen.emplace_back("calls of a body before it was watched");
   }
   return report;
 }

@@ -105,6 +105,7 @@ Result<std::unique_ptr<SitePlacer>> make(PlacerContext& context) {
 
 extern const Backend trampoline_backend = {
     .name = "trampoline",
+    .takes = TakesCode::in_memory,
     .changes_code = true,
     .automatic = true,
     .make = make,

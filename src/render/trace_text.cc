@@ -301,11 +301,13 @@ std::string summary_text(const TraceReport& report, size_t width) {
                      plural(method.stale, "hit met", "hits met"));
     }
   }
-  if (!report.methods.empty()) {
-    out +=
-        "not seen: interpreted calls, calls inlined into other bodies, calls of a body before it "
-        "was watched\n";
+  std::vector<std::string> not_seen;
+  for (const MethodReport& method : report.methods) {
+    for (const std::string& each : method.not_seen) {
+      if (std::ranges::find(not_seen, each) == not_seen.end()) not_seen.push_back(each);
+    }
   }
+  if (!not_seen.empty()) out += fmt::format("not seen: {}\n", fmt::join(not_seen, ", "));
   for (const std::string& note : report.notes) {
     out += fmt::format("note: {}\n", printable(note));
   }

@@ -152,17 +152,20 @@ class PeSymbols::Builder {
     if (!in_piece_ || !in_code_) return;
     open(rva, {}, PeNameKind::bounds);
     if (piece_.function == piece_.begin) return;
+    now_.part = true;
     if (const auto symbol = name_at(symbols_, piece_.function)) {
       open(rva, *symbol, PeNameKind::symbol);
+      now_.part = true;
     } else if (const auto exported = name_at(exports_, piece_.function)) {
       open(rva, *exported, PeNameKind::nearest_export);
+      now_.part = true;
     }
   }
 
   void open(uint32_t rva, NameArena::Name name, PeNameKind kind) {
     close(rva);
     open_ = true;
-    now_ = {rva, rva, name, kind};
+    now_ = {rva, rva, name, kind, false};
   }
 
   void close(uint32_t rva) {

@@ -33,6 +33,7 @@ struct PeSymbol {
   uint32_t start = 0;
   uint32_t size = 0;
   PeNameKind kind = PeNameKind::bounds;
+  bool part = false;  // no beginning of a function: a part of one that lies apart from it
 };
 
 class PeSymbols {
@@ -61,12 +62,13 @@ class PeSymbols {
     uint32_t end = 0;
     NameArena::Name name;
     PeNameKind kind = PeNameKind::bounds;
+    bool part = false;
   };
   class Builder;
 
   [[nodiscard]] PeSymbol symbol_of(const Row& row) const {
     const NameArena& names = row.kind == PeNameKind::symbol ? symbol_names_ : export_names_;
-    return {names.text(row.name), row.start, row.end - row.start, row.kind};
+    return {names.text(row.name), row.start, row.end - row.start, row.kind, row.part};
   }
 
   std::vector<Row> rows_;

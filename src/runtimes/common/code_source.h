@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,11 +31,16 @@ struct BodyDetail {
   FrameInfo frame;
 };
 
+using NameFilter = std::function<bool(const MethodName&)>;
+
 class CodeSource {
  public:
   virtual ~CodeSource() = default;
 
   virtual Result<Snapshot> read() = 0;
+  // From now on read() may leave out bodies whose names are not wanted, and cost less. `wanted` is
+  // kept.
+  virtual void only(const NameFilter& /*wanted*/) {}
   // For those who only want to know what lies where: from now on read() may leave out what tells
   // entries and states of bodies (CodeBody::state, identity, not_probeable) and costs less.
   virtual void only_places() {}
@@ -54,6 +60,8 @@ class CodeSource {
   }
 
   [[nodiscard]] virtual SourceKind kind() const = 0;
+  // Whether some of its bodies lie in images that are mapped from files, and never move.
+  [[nodiscard]] virtual bool has_images() const { return kind() == SourceKind::mapped_image; }
   // "HotSpot structures in memory", "perf map /tmp/perf-12.map".
   [[nodiscard]] virtual std::string describe() const = 0;
   // The perf map that is read, as seen from here; "" for other sources.

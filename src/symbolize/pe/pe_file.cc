@@ -101,6 +101,7 @@ std::optional<PeName> PeFile::at(uint32_t rva) {
   if (!symbol) return std::nullopt;
   out.start = symbol->start;
   out.size = symbol->size;
+  out.part = symbol->part;
   switch (symbol->kind) {
     case PeNameKind::symbol:
       out.source = PeNameSource::symbol;

@@ -33,6 +33,7 @@ struct PeName {
   uint32_t start = 0;  // RVA
   uint32_t size = 0;   // 0: not known
   PeNameSource source = PeNameSource::bounds;
+  bool part = false;  // a part of a function that lies apart from its beginning
 };
 
 // Where an image lies in a file.

@@ -1,0 +1,44 @@
+// See loaded_image.h.
+#include "symbolize/pe/loaded_image.h"
+
+#include <algorithm>
+
+#include "base/byte_cursor.h"
+#include "base/page.h"
+
+namespace jitscope {
+
+std::optional<std::vector<FileSpan>> elf_loads(std::span<const std::byte> head) {
+  constexpr uint32_t magic = 0x464c457f;
+  constexpr uint8_t wide = 2;
+  constexpr uint32_t load = 1;
+  ByteCursor cursor(head);
+  if (cursor.u32() != magic || cursor.u8() != wide) return std::nullopt;
+  cursor.seek(32);
+  const uint64_t table = cursor.u64();
+  cursor.seek(54);
+  const uint16_t size = cursor.u16();
+  const uint16_t count = cursor.u16();
+  std::vector<FileSpan> loads;
+  for (uint64_t i = 0; i < count && cursor.ok(); ++i) {
+    cursor.seek(table + i * size);
+    const uint32_t type = cursor.u32();
+    cursor.skip(4);
+    const uint64_t offset = cursor.u64();
+    cursor.skip(16);
+    const uint64_t in_file = cursor.u64();
+    if (cursor.ok() && type == load) loads.push_back({offset, in_file});
+  }
+  if (!cursor.ok()) return std::nullopt;
+  return loads;
+}
+
+bool is_flat_view(const PeHeaders& headers, uint64_t length) {
+  const uint64_t header_pages = (headers.size_of_headers + kPage - 1) & ~(kPage - 1);
+  return std::ranges::any_of(headers.sections, [&](const PeSection& each) {
+    return each.file_size != 0 && each.file_offset >= header_pages && each.file_offset < length &&
+           each.file_offset != each.rva;
+  });
+}
+
+}  // namespace jitscope
