@@ -10,6 +10,7 @@ import struct
 
 import harness
 from harness import Skip, check, equal, scratch
+from inject_test import agree, inject
 from profiles import (BASE, REGISTER_FIELDS, REGISTERS, all_right, doctor, jitscope_samples, perf_script, program, record,
                       run_jitscope, same_samples, say, score_jitscope)
 
@@ -46,7 +47,7 @@ def taken(way, *options):
     return Taken(made.data, folder, folder / "image", pid, told, truth)
 
 
-def named(run, *options, force=False):
+def named(run, *options):
     return same_samples(run.told, jitscope_samples(run.data, *options))
 
 
@@ -57,7 +58,7 @@ def by_map(run, lines, base=None, image=None):
 def right(run, what, *options):
     score = score_jitscope(named(run, *options), run.truth)
     say(what, "jitscope", score)
-    all_right(score, what, 500)
+    all_right(score, what, 200)
 
 
 def reasons(run, *options):
@@ -93,6 +94,8 @@ def every_way(way, *bases):
         right(run, f"{way}: --map, base={base}", *by_map(run, run.folder / f"{base}.map", base))
         right(run, f"{way}: --map, base={base}, by its base name", *by_map(run, run.folder / f"{base}.map", base, "image"))
         equal(notes(run, *by_map(run, run.folder / f"{base}.map", base)), [], "notes")
+    options = by_map(run, run.folder / f"{bases[-1]}.map", bases[-1])
+    agree(f"{way}: what perf shows of inject's output", run.data, inject(run.data, *options), 200, *options)
     return run
 
 
