@@ -26,6 +26,15 @@ inline std::string_view check_offline_map(std::span<const std::byte> bytes) {
     if (again != words) return "the option is not what was said";
     if (option->file.empty() || option->image.empty()) return "an option without a map or image";
     if (!option->names(option->image)) return "an image that is not itself";
+    if (const size_t mark = option->image.rfind('!'); mark != std::string::npos) {
+      const std::string_view image = option->image;
+      if (!option->names_part(image.substr(0, mark), image.substr(mark + 1))) {
+        return "a part that is not itself";
+      }
+    }
+    if (const auto guid = guid_of_file_name(option->file); guid && normal_guid(*guid) != guid) {
+      return "an odd guid in a name";
+    }
     base = option->base;
   } else if (option.error().kind != ErrorKind::usage) {
     return "a wrong option that is no wrong usage";
@@ -39,7 +48,24 @@ inline std::string_view check_offline_map(std::span<const std::byte> bytes) {
   if (base && (*map)->base() != *base) return "not the base that was asked for";
   const MappedImageIdentity& identity = (*map)->identity();
   if (identity_conflict(identity, identity)) return "an identity that conflicts with itself";
-  if (identity.guid && normal_guid(*identity.guid) != identity.guid) return "an odd guid";
+  for (const std::string& guid : identity.guids) {
+    if (normal_guid(guid) != guid) return "an odd guid";
+  }
+  if (identity.signature && normal_guid(*identity.signature) != identity.signature) {
+    return "an odd signature";
+  }
+  for (const auto& value : {identity.system, identity.architecture, identity.abi}) {
+    if (value && (value->empty() || value->size() > 32)) return "an odd value in the header";
+  }
+  std::optional<uint64_t> before;
+  bool sorted = true;
+  (*map)->for_each_start([&](uint64_t start) {
+    sorted = sorted && (!before || *before < start);
+    before = start;
+    return sorted;
+  });
+  if (!sorted) return "starts that are not in order";
+  if (!(*map)->base_is_declared() && (*map)->base() != OfflineMapBase::file) return "an odd base";
   const ImageMapping mapping{0x7f0000001000, 0x1000, 0x7f0000000000};
   const auto key = (*map)->key(mapping, 0x7f0000001010);
   const uint64_t expected = (*map)->base() == OfflineMapBase::absolute ? 0x7f0000001010 : 0x1010;

@@ -43,6 +43,15 @@ constexpr std::array kRows = {
         "give its symbols with --map FILE=PATH, or have the runtime write a jitdump"},
     Row{NoName::map_of_other_file, "the map given for the file was made for another one",
         "make the map from the file that ran, or correct its build-id, size or guid line"},
+    Row{NoName::map_base_is_wrong, "the map given for the file has another base than was said",
+        "the note at the end has the figures: --map FILE=PATH:base=rva or base=file"},
+    Row{NoName::map_base_not_known, "the base of the map given for the file is not known",
+        "say it: --map FILE=PATH:base=file, rva or absolute; the note at the end has the figures"},
+    Row{NoName::image_base_not_known,
+        "where the image of the map given for the file begins is not certain",
+        "the file is mapped in pieces, or cannot be read: use a map with base=file or "
+        "base=absolute, "
+        "or give the file with --root DIR"},
     Row{NoName::no_line_of_file, "no line of the map given for the file holds the address",
         "check the map's base: --map FILE=PATH:base=file, rva or absolute"},
     Row{NoName::no_function_of_image, "no function of the PE image holds the address",

@@ -22,6 +22,9 @@ enum class NoName : uint8_t {
   // Mapped files.
   no_map_of_file,
   map_of_other_file,
+  map_base_is_wrong,
+  map_base_not_known,
+  image_base_not_known,
   no_line_of_file,
   no_function_of_image,
   image_not_read,
@@ -54,6 +57,11 @@ enum class NoName : uint8_t {
   copied_text,
   ambiguous,
 };
+
+// The user gave a map of the file, and this is why it names nothing.
+[[nodiscard]] constexpr bool is_of_given_map(NoName reason) {
+  return reason >= NoName::map_of_other_file && reason <= NoName::no_line_of_file;
+}
 
 // A phrase without its full stop; "" for none. Stands in JSON output: users match it.
 [[nodiscard]] std::string_view to_string(NoName reason);

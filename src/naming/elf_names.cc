@@ -31,7 +31,7 @@ bool ElfNames::name(Question& question, Resolution& out) {
   const MappedContents& opened = context_.files.open(range.file);
   out.location.shown_ip = range.file_offset(query.ip);
   if (opened.image == nullptr) {
-    question.why = opened.reason;
+    if (!is_of_given_map(question.why)) question.why = opened.reason;
     return false;
   }
   auto address = opened.image->address_of_offset(range.file_offset(lookup));

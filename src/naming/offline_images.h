@@ -1,18 +1,21 @@
-// OfflineImages: mapped files that are no ELF, named by maps that the user made beforehand
-// (formats/perfmap/offline_map.h), rebased by the mapping; a map that says whose it is, is refused
-// for another file.
+// OfflineImages: mapped files that are no ELF, and PE images wherever they lie (in a single-file
+// program, copied to memory), named by maps that the user made beforehand
+// (formats/perfmap/offline_map.h). A map that does not fit its image (naming/map_fit.h) is refused;
+// what became of each map is told at the end.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
-#include "formats/pe/pe_image.h"
 #include "formats/perfmap/perf_map_index.h"
+#include "naming/map_fit.h"
 #include "naming/name_tables.h"
+#include "naming/pe_images.h"
 #include "naming/question.h"
 
 namespace jitscope {
@@ -20,23 +23,37 @@ namespace jitscope {
 class OfflineImages : public SourceOfNames {
  public:
   // Files are looked up inside `root`.
-  OfflineImages(MappedFiles& files, NameTables& tables, std::string root);
+  OfflineImages(MappedFiles& files, PeImages& images, NameTables& tables, std::string root);
   ~OfflineImages() override;
   // "FILE=PATH[:base=file|rva|absolute]".
   Status add(const std::string& option);
   [[nodiscard]] bool any() const { return !entries_.empty(); }
   std::optional<Resolution> answer(Question& question) override;
+  // Of maps that were refused, or of no use: a line each.
+  [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
   struct Entry;
-  uint64_t image_base(const Question& question);
-  Resolution name(const Question& question, uint64_t key, const PerfMapIndex::Answer& found);
+  // Where the address lies, as the map counts; nothing, with the reason in the question: nowhere.
+  std::optional<uint64_t> key_in_image(Entry& entry, Question& question, const PePlace& place);
+  std::optional<uint64_t> key_in_file(Entry& entry, Question& question);
+  // first_byte() in offline_images.cc, kept while the process maps nothing.
+  std::optional<uint64_t> base_of(const Question& question);
+  [[nodiscard]] bool names(const Entry& entry, const PePlace& place) const;
+  Resolution name(const Question& question, const PePlace* place, uint64_t key,
+                  const PerfMapIndex::Answer& found);
+  [[nodiscard]] std::string unused(const Entry& entry) const;
 
   MappedFiles& files_;
+  PeImages& images_;
   NameTables& tables_;
   std::string root_;
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::map<std::string, std::optional<PeHeaders>> pe_;  // by path
+  struct Base {
+    uint32_t growth = 0;
+    std::optional<uint64_t> base;
+  };
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, Base> bases_;  // life, file, first byte
 };
 
 }  // namespace jitscope

@@ -50,6 +50,7 @@ Frame PeNames::frame_of(const PePlace& place, PeName name) const {
 
 Resolution PeNames::without_name(Question& question, const PePlace& place, NoName why) {
   question.reach.narrow(question.lookup, question.lookup);
+  if (is_of_given_map(question.why)) why = question.why;
   const MappedFileInfo& file = context_.files.info(place.file);
   Resolution out =
       tables_.nameless(question.query, why, FramePlace::file,
@@ -69,10 +70,15 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   auto name = place->image->at(place->rva);
   if (!name) {
     // Of no function: thunks through which ReadyToRun code calls, padding, data.
-    const NoName why = !place->image->why_not().empty() ? NoName::image_not_read
-                       : place->image->has_functions()  ? NoName::no_function_of_image
-                                                        : NoName::no_map_of_file;
-    return without_name(question, *place, why);
+    if (!place->image->why_not().empty()) {
+      return without_name(question, *place, NoName::image_not_read);
+    }
+    if (place->image->has_functions()) {
+      return without_name(question, *place, NoName::no_function_of_image);
+    }
+    // It knows of no function: a loader of its own may have written a perf map of it.
+    question.reach.narrow(question.lookup, question.lookup);
+    return std::nullopt;
   }
   const AddressQuery& query = question.query;
   const uint64_t inside = place->rva - name->start;
@@ -111,6 +117,12 @@ std::optional<Resolution> PeNames::answer(Question& question) {
       place->image, start,
       {nullptr, kNoBody, start, size, location.frame, place->image->code(name_start, size)});
   return out;
+}
+
+std::optional<Resolution> PeWithoutNames::answer(Question& question) {
+  const auto place = images_.at(question);
+  if (!place) return std::nullopt;
+  return names_.without_name(question, *place, NoName::no_map_of_file);
 }
 
 }  // namespace jitscope

@@ -37,15 +37,18 @@ Resolver::Resolver(SourceContext& context, const NamingOptions& options)
   auto elf = std::make_unique<ElfNames>(context, options, tables_);
   auto copied = std::make_unique<CopiedNames>(*elf, context, options, tables_);
   pe_images_ = std::make_unique<PeImages>(context, options);
-  auto offline = std::make_unique<OfflineImages>(context.files, tables_, options.root);
+  auto offline = std::make_unique<OfflineImages>(context.files, *pe_images_, tables_, options.root);
   offline_ = offline.get();
+  auto pe = std::make_unique<PeNames>(*pe_images_, context, options, tables_);
+  auto pe_without = std::make_unique<PeWithoutNames>(*pe_images_, *pe);
   // In the order of trust (docs/naming.md).
   sources_.push_back(std::make_unique<TimedNames>(jit_));
   sources_.push_back(std::make_unique<KernelPages>(tables_));
   sources_.push_back(std::move(offline));
-  sources_.push_back(std::make_unique<PeNames>(*pe_images_, context, options, tables_));
+  sources_.push_back(std::move(pe));
   sources_.push_back(std::move(elf));
   sources_.push_back(std::make_unique<UntimedNames>(jit_));
+  sources_.push_back(std::move(pe_without));
   sources_.push_back(std::move(copied));
 }
 Resolver::~Resolver() = default;
@@ -56,6 +59,10 @@ std::vector<PeStory> Resolver::images() const {
 
 Status Resolver::add_offline_map(const std::string& option) {
   return offline_->add(option);
+}
+
+void Resolver::note_unused_maps() {
+  for (std::string& note : offline_->notes()) context_.notes.push_back(std::move(note));
 }
 
 Resolution Resolver::resolve(ProcessLife& life, const AddressQuery& query) {
@@ -139,7 +146,7 @@ Resolution Resolver::nameless(Question& question) {
                             JitNames::map_dso(question.life));
   }
   NoName why = question.why;
-  const bool map_told = why == NoName::map_of_other_file || why == NoName::no_line_of_file;
+  const bool map_told = is_of_given_map(why);
   // A perf map does not list the code of images (.NET ReadyToRun).
   const bool image = context_.files.open(question.range.file).format == FileFormat::pe;
   if (!map_told && !image && jit_.sources(question.life).any()) why = jit_why;

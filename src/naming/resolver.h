@@ -33,6 +33,8 @@ class Resolver {
   bool apply_kernel(const perfdata::Record& record) { return kernel_.apply(record); }
   void set_kernel_build_id(std::span<const std::byte> id) { kernel_.set_build_id(id); }
   Status add_offline_map(const std::string& option);
+  // When all samples were seen: notes of maps of add_offline_map() that were refused or of no use.
+  void note_unused_maps();
   // Asked after all others. Before the first address is resolved.
   void add(std::unique_ptr<SourceOfNames> source) { sources_.push_back(std::move(source)); }
 

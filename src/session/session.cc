@@ -112,6 +112,7 @@ Status Session::read() {
   if (options_.cores > 1 && reader_->batches_fit()) read = read_in_threads();
   const Status status = read ? std::move(*read) : reader_->read(*this);
   note_unused(*context_, options_.naming);
+  resolver_->note_unused_maps();
   return status;
 }
 

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tarfile
 import tempfile
+import uuid
 
 from harness import Skip, check, equal, scratch
 
@@ -122,6 +123,48 @@ def sections(data, image=0):
         size, rva, file_size, offset = struct.unpack_from("<IIII", data, at + 40 * each + 8)
         found.append(Section(rva, size, offset, file_size))
     return found
+
+
+def directory(data, number, image=0):
+    """A data directory of the PE image: the offset of its bytes from the image's beginning, and its size."""
+    at = image + struct.unpack_from("<I", data, image + 0x3c)[0]
+    wide = struct.unpack_from("<H", data, at + 24)[0] == 0x20b
+    address, size = struct.unpack_from("<II", data, at + 24 + (112 if wide else 96) + 8 * number)
+    return offset(sections(data, image), address), size
+
+
+def perf_map_signature(data, image=0):
+    """Of the .r2rmap that belongs to a ReadyToRun image (debug entry of type 21); None without."""
+    at, size = directory(data, 6, image)
+    for row in range(image + (at or 0), image + (at or 0) + size, 28):
+        kind, _, _, place = struct.unpack_from("<IIII", data, row + 12)
+        if kind == 21 and data[image + place:image + place + 4] == b"R2RM":
+            return data[image + place + 4:image + place + 20].hex()
+    return None
+
+
+def mvid(data, image=0):
+    """The first GUID of an assembly's metadata, as GUIDs are spelled."""
+    at, _ = directory(data, 14, image)
+    root = image + offset(sections(data, image), struct.unpack_from("<I", data, image + at + 8)[0])
+    at = root + 16 + struct.unpack_from("<I", data, root + 12)[0]
+    streams, = struct.unpack_from("<H", data, at + 2)
+    at += 4
+    for _ in range(streams):
+        place, _ = struct.unpack_from("<II", data, at)
+        end = data.index(b"\0", at + 8)
+        if data[at + 8:end] == b"#GUID":
+            return str(uuid.UUID(bytes_le=data[root + place:root + place + 16]))
+        at += 8 + (end - at - 8 + 4) // 4 * 4
+    return None
+
+
+def offset(found, address):
+    """The file offset of an address."""
+    for each in found:
+        if each.rva <= address < each.rva + each.file_size:
+            return address - each.rva + each.offset
+    return None
 
 
 def rva(found, offset):

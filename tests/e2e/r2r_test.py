@@ -3,6 +3,7 @@ their own runtimes say: every entry of every image, and of the methods that run,
 """
 
 import collections
+import json
 import os
 import pathlib
 import random
@@ -14,6 +15,7 @@ import time
 import dotnet
 from dumps import Dump
 from harness import JITSCOPE, TIME_FACTOR, Failure, Skip, check, equal, jitscope, main, scratch
+from profiles import Named, jitscope_samples, run_jitscope
 
 R2R_LIST = os.environ.get("JITSCOPE_R2R_LIST", str(pathlib.Path(JITSCOPE).parent / "e2e_r2r_list"))
 
@@ -213,6 +215,109 @@ def names_of_net_core_2_0_are_those_of_its_compiler():
     print(f"     {len(compiled)} methods")
 
 
+def r2rmap(signature, listed_methods, place=lambda start: start, system=2, architecture=3):
+    """A map as Crossgen2 writes it; without a signature the lines alone."""
+    lines = [(0xffffffff, 0, signature.upper()), (0xfffffffe, 0, 1), (0xfffffffd, 0, system),
+             (0xfffffffc, 0, architecture), (0xfffffffb, 0, 1)] if signature else []
+    lines += [(place(start), method.end - start, method.full) for start, method in sorted(listed_methods.items())]
+    return "".join(f"{start:08X} {size:02X} {name}\n" for start, size, name in lines)
+
+
+def recorded_bundle(program):
+    folder = scratch("/var/tmp")
+    (folder / "log.sarif").write_text(LOG)
+    environment = {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_TieredCompilation": "0"}
+    jitscope("record", "-o", folder / "perf.data", "-e", "cpu-clock", "-F", "4000", "--no-stacks", "--", program, "validate", "log.sarif",
+             env=environment, cwd=folder, limit=120, status=tuple(range(256)))
+    if not (folder / "perf.data").exists():
+        raise Skip("the program of the bundle cannot be recorded here")
+    return folder / "perf.data"
+
+
+def maps_of_crossgen2_name_what_decoding_names():
+    """A map in Crossgen2's format, made of what the image lists, names the samples of a real program as the image does;
+    one of another image, for another system, or with another base is refused and leaves the names as they are.
+    """
+    program, entries, images = bundle_images()
+    content = program.read_bytes()
+    data = recorded_bundle(program)
+    plain = jitscope_samples(data)
+    parts = collections.Counter(each.leaf["dso"] for each in plain if each.leaf.get("source") == "readytorun")
+    name = parts.most_common(1)[0][0]
+    name = name.rpartition("!")[2].rpartition("/")[2]
+    which = next(i for i, entry in enumerate(entries) if entry.name.rpartition("/")[2] == name)
+    other = next(i for i, image in enumerate(images) if image.methods > 200 and i != which)
+    entry, methods = entries[which], images[which].listed
+    signature = dotnet.perf_map_signature(content, entry.offset)
+    foreign = dotnet.perf_map_signature(content, entries[other].offset)
+    check(signature and foreign and signature != foreign, f"signatures: {signature} {foreign}")
+    folder = data.parent
+    sections = dotnet.sections(content, entry.offset)
+
+    def place(start):
+        return dotnet.offset(sections, start)
+
+    def told(text, option="", file="a.ni.r2rmap", part=f"{program}!{name}"):
+        """How samples of the image are named with this map, by source; and the notes."""
+        (folder / file).write_text(text)
+        words = ("--map", f"{part}={folder / file}{option}")
+        done = run_jitscope("script", "-i", data, "--json", *words)
+        samples = [each for each in map(json.loads, done.stdout.splitlines()) if each["type"] == "sample"]
+        sources = collections.Counter()
+        for before, now in zip(plain, map(Named, samples), strict=True):
+            was, leaf = before.leaf, now.leaf
+            if was.get("source") == "readytorun":
+                equal((leaf.get("method"), leaf["dso"]), (was["method"], was["dso"]), f"the name of {now.ip:x} with {words}")
+                if was["dso"].endswith(name):
+                    sources[leaf["source"]] += 1
+        return sources, [line for line in done.stderr.splitlines() if "map " in line]
+
+    def as_rva_and_file(starts):
+        """How many of the starts are those of functions, taken for RVAs and for file offsets, in percent."""
+        taken = [dotnet.rva(sections, start) for start in starts]
+        return tuple(100 * sum(each in methods for each in addresses) / len(taken) for addresses in (starts, taken))
+
+    def told_without_base(what, starts, text):
+        """Used when one base is sure and the other is not: CoreLib's methods lie close to each other."""
+        shares = as_rva_and_file(starts)
+        certain = max(shares) >= 95 and min(shares) <= 5
+        sources, notes = told(text)
+        equal(sources, {"offline map" if certain else "readytorun": total}, f"{what}, {shares}")
+        figures = "{:.1f} % begin where functions do as RVAs, {:.1f} % as file offsets".format(*shares)
+        check(notes == [] if certain else len(notes) == 1 and figures in notes[0], f"{what}: {notes}, {figures}")
+        print(f"     {what}: {'used' if certain else 'refused'}: {figures}")
+
+    total = sum(count for dso, count in parts.items() if dso.endswith(name))
+    check(total > 100, f"samples in images: {parts}")
+    print(f"     {total} of {sum(parts.values())} samples in {name} ({len(methods)} methods), signature {signature}")
+    right = ({"offline map": total}, [])
+    own = r2rmap(signature, methods)
+    mine = dotnet.mvid(content, entry.offset)
+    equal(told(own), right, "Crossgen2's map, HOST!ENTRY")
+    equal(told(own, part=name), right, "Crossgen2's map, the entry's base name")
+    equal(told(own, ":base=rva"), right, "Crossgen2's map, its base said")
+    told_without_base("a map of RVAs that says nothing", list(methods), r2rmap("", methods))
+    told_without_base("a map of file offsets that says nothing", [place(start) for start in methods],
+                      r2rmap("", methods, place))
+    told_without_base("another image's map that says nothing", list(images[other].listed),
+                      r2rmap("", images[other].listed))
+    equal(told(r2rmap("", methods, place), ":base=file"), right, "a map of file offsets, its base said")
+    equal(told(r2rmap("", methods), ":base=rva", file=f"a.ni.{{{mine}}}.map"), right, "Crossgen's first format, with the MVID")
+    for what, given, says in (
+            ("another signature", told(r2rmap(foreign, methods)), f"made for signature {foreign}, the image has {signature}"),
+            ("another image's map", told(r2rmap(foreign, images[other].listed)), "made for signature"),
+            ("another MVID", told(r2rmap("", methods), file=f"a.ni.{{{dotnet.mvid(content, entries[other].offset)}}}.map"),
+             "made for guid"),
+            ("Windows", told(r2rmap(signature, methods, system=1)), "made for Windows, the image is for Linux"),
+            ("ARM64", told(r2rmap(signature, methods, architecture=2)), "made for ARM64, the image is for X64"),
+            ("RVAs as file offsets", told(own, ":base=file"), "its base is not file: of its"),
+            ("file offsets as RVAs", told(r2rmap("", methods, place), ":base=rva"), "its base is not rva: of its")):
+        sources, notes = given
+        equal(sources, {"readytorun": total}, f"{what}: sources")
+        check(len(notes) == 1 and says in notes[0], f"{what}: {notes}")
+        print(f"     {what}: {notes[0].partition(': not used for ')[2].partition(': ')[2]}")
+
+
 main(every_entry_of_net_8_is_read, every_entry_of_net_core_2_0_is_read,
      methods_of_net_8_are_those_of_the_runtime, image_as_elf_file_says_the_same,
-     names_of_net_core_2_0_are_those_of_its_compiler)
+     names_of_net_core_2_0_are_those_of_its_compiler, maps_of_crossgen2_name_what_decoding_names)

@@ -118,6 +118,7 @@ struct R2rBuilder {
   std::vector<std::pair<uint32_t, uint32_t>> hot_cold;      // cold, hot
   std::map<uint32_t, std::string> more_sections;            // by type
   std::vector<Component> components;                        // of a composite image
+  std::vector<std::pair<uint32_t, std::string>> debug;      // entries, by type
   uint16_t machine = 0xfd1d;
   uint16_t major = 9;
   uint16_t minor = 1;
@@ -175,8 +176,23 @@ struct R2rBuilder {
     } else {
       pe.directories[0] = put(exports(kRva + static_cast<uint32_t>(data.size()), native.rva));
     }
+    if (!debug.empty()) {
+      LittleBytes entries_of_debug;
+      for (const auto& [type, bytes] : debug) {
+        const PeBuilder::Directory where = put(bytes);
+        entries_of_debug.zeros(12).u32(type).u32(where.size).u32(where.rva).u32(0);
+      }
+      pe.directories[6] = put(entries_of_debug.bytes());
+    }
     pe.sections = {{".text", kRva, data}};
     return pe.build();
+  }
+  // Of debug entries: type 2 and type 21.
+  static std::string code_view(std::string_view guid) {
+    return "RSDS" + std::string(guid) + LittleBytes().u32(1).bytes() + "a.pdb" + '\0';
+  }
+  static std::string perf_map_entry(std::string_view signature) {
+    return "R2RM" + std::string(signature) + LittleBytes().u32(1).bytes() + "a.ni.r2rmap" + '\0';
   }
 
  private:

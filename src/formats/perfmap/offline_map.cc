@@ -2,9 +2,11 @@
 #include "formats/perfmap/offline_map.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/byte_cursor.h"
@@ -19,6 +21,15 @@ constexpr std::array kBases = {OfflineMapBase::file, OfflineMapBase::rva, Offlin
 // A crossgen2 map's lines about itself have these addresses and size 0.
 constexpr uint64_t kCrossgenSignature = 0xffffffff;
 constexpr uint64_t kCrossgenVersion = 0xfffffffe;
+constexpr uint64_t kCrossgenSystem = 0xfffffffd;
+constexpr uint64_t kCrossgenArchitecture = 0xfffffffc;
+constexpr uint64_t kCrossgenAbi = 0xfffffffb;
+// Values of those lines, from 1; 0 is unknown. Early maps have the words themselves.
+constexpr std::array<std::string_view, 6> kSystems = {"Windows", "Linux",  "OSX",
+                                                      "FreeBSD", "NetBSD", "SunOS"};
+constexpr std::array<std::string_view, 4> kArchitectures = {"ARM", "ARM64", "X64", "X86"};
+constexpr std::array<std::string_view, 2> kAbis = {"Default", "Armel"};
+constexpr size_t kLongestValue = 32;
 constexpr size_t kLongestBuildId = 128;  // digits
 
 std::optional<OfflineMapBase> base_of(std::string_view text) {
@@ -55,6 +66,26 @@ std::optional<std::string> normal_build_id(std::string_view text) {
   return lower(text);
 }
 
+bool has(const std::vector<std::string>& guids, const std::string& guid) {
+  return std::ranges::find(guids, guid) != guids.end();
+}
+
+std::optional<uint64_t> number_of(std::string_view text) {
+  return text.starts_with("0x") ? parse_hex(text) : parse_decimal(text);
+}
+
+// What a line of the header says; nothing: that it is not known.
+std::optional<std::string> header_value(std::string_view text,
+                                        std::span<const std::string_view> words) {
+  text = trimmed(text).substr(0, kLongestValue);
+  const std::optional<uint64_t> number = parse_decimal(text);
+  if (text.empty() || number == 0 || lower(text) == "unknown") return std::nullopt;
+  if (number && *number <= words.size()) return std::string(words[*number - 1]);
+  const auto word = std::ranges::find_if(
+      words, [&](std::string_view each) { return lower(each) == lower(text); });
+  return std::string(word != words.end() ? *word : text);
+}
+
 // What a map says of itself, gathered line by line; the first thing that is wrong is kept.
 class SelfDescription {
  public:
@@ -67,9 +98,11 @@ class SelfDescription {
     if (key == "build-id") {
       set(identity.build_id, normal_build_id(value), line);
     } else if (key == "guid") {
-      set(identity.guid, normal_guid(value), line);
+      set(guid, normal_guid(value), line);
     } else if (key == "size") {
-      set(identity.size, value.starts_with("0x") ? parse_hex(value) : parse_decimal(value), line);
+      set(identity.size, number_of(value), line);
+    } else if (key == "time-stamp") {
+      set(identity.time_stamp, number_of(value), line);
     } else if (key == "base") {
       set(base, base_of(value), line);
     }
@@ -77,18 +110,29 @@ class SelfDescription {
   void marker(uint64_t address, std::string_view name) {
     if (address == kCrossgenSignature) {
       // Of a map that is no crossgen2 map this may be any name: no error.
-      if (auto guid = normal_guid(trimmed(name))) set(identity.guid, std::move(guid), name);
+      if (auto found = normal_guid(trimmed(name))) set(identity.signature, std::move(found), name);
     } else if (address == kCrossgenVersion && parse_decimal(trimmed(name))) {
       crossgen = true;
+    } else if (crossgen && address == kCrossgenSystem) {
+      take(identity.system, name, kSystems);
+    } else if (crossgen && address == kCrossgenArchitecture) {
+      take(identity.architecture, name, kArchitectures);
+    } else if (crossgen && address == kCrossgenAbi) {
+      take(identity.abi, name, kAbis);
     }
   }
 
   MappedImageIdentity identity;
+  std::optional<std::string> guid;
   std::optional<OfflineMapBase> base;
   bool crossgen = false;
   std::string wrong;
 
  private:
+  void take(std::optional<std::string>& into, std::string_view name,
+            std::span<const std::string_view> words) {
+    if (auto value = header_value(name, words)) set(into, std::move(value), name);
+  }
   template <typename T>
   void set(std::optional<T>& into, std::optional<T> value, std::string_view line) {
     if (!wrong.empty()) return;
@@ -123,6 +167,14 @@ bool OfflineMapOption::names(std::string_view mapped_path) const {
   return base_name(mapped_path) == image;
 }
 
+bool OfflineMapOption::names_part(std::string_view host, std::string_view entry) const {
+  const size_t mark = image.rfind('!');
+  if (mark == std::string::npos) return image == entry;
+  const std::string_view wanted = std::string_view(image).substr(0, mark);
+  return std::string_view(image).substr(mark + 1) == entry &&
+         (wanted == host || (!wanted.contains('/') && wanted == base_name(host)));
+}
+
 Result<OfflineMapOption> parse_offline_map_option(std::string_view text) {
   const auto wrong = [&](std::string what) {
     return fail(ErrorKind::usage, std::move(what), std::string(text),
@@ -154,14 +206,41 @@ std::optional<std::string> normal_guid(std::string_view text) {
   return lower(digits);
 }
 
+std::optional<std::string> guid_of_file_name(std::string_view path) {
+  const std::string_view name = base_name(path);
+  const size_t open = name.rfind('{');
+  const size_t close = name.rfind('}');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+    return std::nullopt;
+  }
+  return normal_guid(name.substr(open, close - open + 1));
+}
+
 std::optional<std::string> identity_conflict(const MappedImageIdentity& map,
                                              const MappedImageIdentity& image) {
   const auto differ = [](const auto& a, const auto& b) { return a && b && *a != *b; };
   if (differ(map.build_id, image.build_id)) {
     return fmt::format("made for build-id {}, the image has {}", *map.build_id, *image.build_id);
   }
-  if (differ(map.guid, image.guid)) {
-    return fmt::format("made for guid {}, the image has {}", *map.guid, *image.guid);
+  if (differ(map.system, image.system)) {
+    return fmt::format("made for {}, the image is for {}", *map.system, *image.system);
+  }
+  if (differ(map.architecture, image.architecture)) {
+    return fmt::format("made for {}, the image is for {}", *map.architecture, *image.architecture);
+  }
+  if (differ(map.abi, image.abi)) {
+    return fmt::format("made for the ABI {}, the image is for {}", *map.abi, *image.abi);
+  }
+  if (differ(map.signature, image.signature)) {
+    return fmt::format("made for signature {}, the image has {}", *map.signature, *image.signature);
+  }
+  for (const std::string& guid : map.guids) {
+    if (image.guids.empty() || has(image.guids, guid)) continue;
+    return fmt::format("made for guid {}, the image has {}", guid, fmt::join(image.guids, ", "));
+  }
+  if (differ(map.time_stamp, image.time_stamp)) {
+    return fmt::format("made for time stamp {:#x}, the image has {:#x}", *map.time_stamp,
+                       *image.time_stamp);
   }
   if (differ(map.size, image.size)) {
     return fmt::format("made for an image of {} bytes, it has {}", *map.size, *image.size);
@@ -171,9 +250,11 @@ std::optional<std::string> identity_conflict(const MappedImageIdentity& map,
 
 bool agrees_in_something(const MappedImageIdentity& map, const MappedImageIdentity& image) {
   const auto same = [](const auto& a, const auto& b) { return a && b && *a == *b; };
+  const bool guid = std::ranges::any_of(
+      map.guids, [&](const std::string& each) { return has(image.guids, each); });
   return !identity_conflict(map, image) &&
-         (same(map.build_id, image.build_id) || same(map.guid, image.guid) ||
-          same(map.size, image.size));
+         (same(map.build_id, image.build_id) || guid || same(map.signature, image.signature) ||
+          same(map.time_stamp, image.time_stamp) || same(map.size, image.size));
 }
 
 Result<std::unique_ptr<OfflineMap>> OfflineMap::read(std::unique_ptr<ByteSource> source,
@@ -190,15 +271,17 @@ Result<std::unique_ptr<OfflineMap>> OfflineMap::read(std::unique_ptr<ByteSource>
                 "make the map anew, or take the line out to use it for any image");
   }
   std::unique_ptr<OfflineMap> map(new OfflineMap());
-  map->base_ =
-      base.value_or(self.base.value_or(self.crossgen ? OfflineMapBase::rva : OfflineMapBase::file));
+  map->base_ = base ? base : self.base;
+  if (!map->base_ && self.crossgen) map->base_ = OfflineMapBase::rva;
   map->identity_ = std::move(self.identity);
+  if (self.guid) map->identity_.guids.push_back(std::move(*self.guid));
+  if (auto guid = guid_of_file_name(where)) map->identity_.guids.push_back(std::move(*guid));
   map->index_ = std::move(index);
   return map;
 }
 
 std::optional<uint64_t> OfflineMap::key(const ImageMapping& mapping, uint64_t address) const {
-  switch (base_) {
+  switch (base()) {
     case OfflineMapBase::file:
       if (address < mapping.start) return std::nullopt;
       return checked_add(address - mapping.start, mapping.file_offset);

@@ -241,7 +241,13 @@ std::vector<uint32_t> PeFile::function_starts() {
     if (const auto functions = RuntimeFunctions::parse(*image_)) {
       for (const RuntimeFunction& each : functions->all()) starts.push_back(each.begin);
     }
+    if (symbols_) {
+      symbols_->for_each([&](const PeSymbol& symbol) { starts.push_back(symbol.start); });
+    }
   }
+  std::ranges::sort(starts);
+  const auto again = std::ranges::unique(starts);
+  starts.erase(again.begin(), again.end());
   return starts;
 }
 

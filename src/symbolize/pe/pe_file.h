@@ -81,7 +81,8 @@ class PeFile {
   [[nodiscard]] const R2rImage* ready_to_run();
   [[nodiscard]] const PeSymbols* symbols();
   [[nodiscard]] const PeDebugEntries& debug_entries();
-  // Where functions begin, by address: ReadyToRun methods, else functions with unwinding.
+  // Where functions begin, by address, each once: ReadyToRun methods, else symbols, exports and
+  // functions with unwinding.
   [[nodiscard]] std::vector<uint32_t> function_starts();
   // The image's bytes as they lie in the file; empty when they cannot be read.
   [[nodiscard]] std::span<const std::byte> bytes();
