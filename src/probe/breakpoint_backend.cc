@@ -115,7 +115,7 @@ Status check_registers_suffice(size_t bodies, const CodeSource& source) {
                                 source.movable_reason()));
 }
 
-Result<std::unique_ptr<SitePlacer>> make(PlacerContext& context) {
+Result<std::unique_ptr<SitePlacer>> make_breakpoint_placer(PlacerContext& context) {
   JITSCOPE_ASSIGN(auto probes, context.kernel_probes());
   return std::make_unique<BreakpointPlacer>(context, std::move(probes));
 }
@@ -126,7 +126,7 @@ extern const Backend breakpoint_backend = {
     .name = "breakpoint",
     .automatic = true,
     .check_number = check_registers_suffice,
-    .make = make,
+    .make = make_breakpoint_placer,
 };
 
 }  // namespace jitscope

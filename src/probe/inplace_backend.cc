@@ -37,7 +37,7 @@ class InplacePlacer final : public SitePlacer {
   InplacePages pages_;
 };
 
-Result<std::unique_ptr<SitePlacer>> make(PlacerContext& context) {
+Result<std::unique_ptr<SitePlacer>> make_inplace_placer(PlacerContext& context) {
   JITSCOPE_ASSIGN(auto probes, context.kernel_probes());
   return std::make_unique<InplacePlacer>(context.process, std::move(probes));
 }
@@ -48,7 +48,7 @@ extern const Backend inplace_backend = {
     .name = "inplace",
     .takes = TakesCode::in_memory,
     .changes_code = true,
-    .make = make,
+    .make = make_inplace_placer,
 };
 
 }  // namespace jitscope

@@ -96,7 +96,7 @@ PlaceReport TrampolinePlacer::place(std::span<const SiteRequest> requests) {
   return report;
 }
 
-Result<std::unique_ptr<SitePlacer>> make(PlacerContext& context) {
+Result<std::unique_ptr<SitePlacer>> make_trampoline_placer(PlacerContext& context) {
   JITSCOPE_ASSIGN(auto probes, context.kernel_probes());
   return std::make_unique<TrampolinePlacer>(context, std::move(probes));
 }
@@ -108,7 +108,7 @@ extern const Backend trampoline_backend = {
     .takes = TakesCode::in_memory,
     .changes_code = true,
     .automatic = true,
-    .make = make,
+    .make = make_trampoline_placer,
 };
 
 }  // namespace jitscope

@@ -96,7 +96,7 @@ PlaceReport UprobePlacer::place(std::span<const SiteRequest> requests) {
   return report;
 }
 
-Result<std::unique_ptr<SitePlacer>> make(PlacerContext& context) {
+Result<std::unique_ptr<SitePlacer>> make_uprobe_placer(PlacerContext& context) {
   JITSCOPE_ASSIGN(auto probes, context.kernel_probes());
   return std::make_unique<UprobePlacer>(context.process, std::move(probes));
 }
@@ -107,7 +107,7 @@ extern const Backend uprobe_backend = {
     .name = "uprobe",
     .takes = TakesCode::of_files,
     .automatic = true,
-    .make = make,
+    .make = make_uprobe_placer,
 };
 
 }  // namespace jitscope
