@@ -4,6 +4,7 @@
 #include "symbolize/dwarf_scopes.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "symbolize/dwarf_entries.h"
@@ -37,7 +38,9 @@ std::string file_in(const std::string& folder, const char* name) {
   std::string file = dwarf_text(name);
   if (file.empty() || is_absolute(file)) return file;
   if (!folder.empty()) return folder + "/" + file;
-  return file.starts_with("./") ? file.substr(2) : file;
+  size_t at = 0;
+  while (std::string_view(file).substr(at).starts_with("./")) at += 2;
+  return file.substr(at);
 }
 
 }  // namespace
@@ -282,7 +285,8 @@ void DwarfFrames::add_scopes(Dwarf_Die& unit, std::optional<Dwarf_Off> function,
     }
   };
   size_t row = 0;
-  for (size_t i = 0; i + 1 < cuts.size() && !out.too_large(); ++i) {
+  for (size_t i = 0; i + 1 < cuts.size() && work_left_ > 0 && !out.too_large(); ++i) {
+    take_step();
     while (row < rows.size() && rows[row].begin <= cuts[i]) ++row;
     Dwarf_Line* line = row == 0 ? nullptr : rows[row - 1].line;
     if (line == nullptr && owners[i] == 0) continue;
