@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/perfmap/image_loads.h"
 #include "formats/perfmap/offline_map.h"
 
 namespace jitscope::fuzz {
@@ -56,6 +57,9 @@ inline std::string_view check_offline_map(std::span<const std::byte> bytes) {
   }
   for (const auto& value : {identity.system, identity.architecture, identity.abi}) {
     if (value && (value->empty() || value->size() > 32)) return "an odd value in the header";
+  }
+  for (const ImageLoad& load : parse_image_loads(text)) {
+    if (load.path.empty() || normal_guid(load.guid) != load.guid) return "an odd image";
   }
   std::optional<uint64_t> before;
   bool sorted = true;

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "base/byte_cursor.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
+#include "naming/trace_folder.h"
 #include "render/json.h"
 #include "symbolize/debug_files.h"
 
@@ -38,7 +40,8 @@ CLI::Option* add_profile_options(CLI::App& command, ProfileArguments& arguments)
       ->allow_extra_args(false);
   command
       .add_option("--map", arguments.naming.offline_maps,
-                  "FILE=PATH[:base=file|rva|absolute]: symbols of a mapped file that is no ELF")
+                  "FILE=PATH[:base=file|rva|absolute]: symbols of a mapped file that is no ELF; or "
+                  "a folder's maps")
       ->allow_extra_args(false);
   command.add_option("--root", arguments.naming.root,
                      "The recorded processes' file system (a container's, a copy)");
@@ -108,6 +111,13 @@ Result<SessionOptions> session_options(const ProfileArguments& arguments) {
   for (const std::string& path : options.naming.jitdumps) {
     JITSCOPE_TRY(check_given("--jitdump", path, false));
   }
+  std::vector<std::string> folders;
+  std::erase_if(options.naming.offline_maps, [&](const std::string& text) {
+    std::error_code error;
+    if (text.contains('=') || !std::filesystem::is_directory(text, error)) return false;
+    folders.push_back(text);
+    return true;
+  });
   for (const std::string& text : arguments.perf_maps) {
     const size_t equals = text.find('=');
     const auto pid = parse_decimal(std::string_view(text).substr(0, equals));
@@ -117,6 +127,9 @@ Result<SessionOptions> session_options(const ProfileArguments& arguments) {
     std::string path = text.substr(equals + 1);
     JITSCOPE_TRY(check_given("--perf-map", path, false));
     options.naming.perf_maps[static_cast<uint32_t>(*pid)] = std::move(path);
+  }
+  for (const std::string& folder : folders) {
+    JITSCOPE_TRY(add_trace_folder(folder, options.naming));
   }
   return options;
 }

@@ -81,6 +81,7 @@ void PeMappings::open(File& file, const Mapping& mapping) {
     file.loads = std::move(*loads);
   } else {
     file.image = image_at(file, {0, size}, std::string(base_name(mapping.path)));
+    if (file.image != nullptr) file.image->path = mapping.path;
   }
 }
 

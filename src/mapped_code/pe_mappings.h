@@ -43,6 +43,7 @@ struct MappedPe {
   std::shared_ptr<const CodeFile> file;
   FilePart part;
   std::string name;  // of the image: a file's or a part's last component
+  std::string path;  // of the file in the process's root
   bool in_bundle = false;
   PeHeaders headers;
 

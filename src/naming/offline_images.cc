@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mapped_file.h"
 #include "base/open_file.h"
 #include "base/plural.h"
 #include "naming/jit_name.h"
@@ -51,6 +52,7 @@ std::optional<uint64_t> first_byte(const ProcessLife& life, const MappedRange& r
 
 struct OfflineImages::Entry {
   OfflineMapFile file;
+  bool tell_unused = true;
   struct Fit {
     MapFit fit;
     std::string path;  // of the image
@@ -67,11 +69,29 @@ OfflineImages::OfflineImages(MappedFiles& files, PeImages& images, NameTables& t
     : files_(files), images_(images), tables_(tables), root_(std::move(root)) {}
 OfflineImages::~OfflineImages() = default;
 
-Status OfflineImages::add(const std::string& option) {
+Status OfflineImages::add(const std::string& option, bool tell_unused) {
   auto entry = std::make_unique<Entry>();
   JITSCOPE_ASSIGN(entry->file, open_offline_map(option));
+  entry->tell_unused = tell_unused;
   entries_.push_back(std::move(entry));
   return {};
+}
+
+Status OfflineImages::add_loads(uint32_t pid, const std::string& path) {
+  constexpr size_t most = 16U << 20U;
+  if (auto regular = open_regular_file(path); !regular) return fail(std::move(regular.error()));
+  JITSCOPE_ASSIGN(const std::string text, read_text_file(path, most));
+  loads_[pid] = parse_image_loads(text);
+  return {};
+}
+
+const ImageLoad* OfflineImages::load_of(const Question& question) const {
+  const auto process = loads_.find(question.life.pid);
+  if (process == loads_.end()) return nullptr;
+  // The last one: a file may be loaded again, elsewhere.
+  const auto found = std::ranges::find(process->second.rbegin(), process->second.rend(),
+                                       question.file.path, &ImageLoad::path);
+  return found == process->second.rend() ? nullptr : &*found;
 }
 
 std::optional<uint64_t> OfflineImages::base_of(const Question& question) {
@@ -131,10 +151,21 @@ std::optional<uint64_t> OfflineImages::key_in_image(Entry& entry, Question& ques
 
 std::optional<uint64_t> OfflineImages::key_in_file(Entry& entry, Question& question) {
   const MappedRange& range = question.range;
+  // Of a file that cannot be read nobody knows that it is no PE image.
+  const bool read =
+      question.in_memory() || files_.open(range.file).format != FileFormat::unreadable;
+  const ImageLoad* const load = read ? nullptr : load_of(question);
   const auto [it, fresh] = entry.fits.try_emplace({nullptr, range.file});
   Entry::Fit& known = it->second;
   if (fresh) {
-    known.fit = fit_to_file(*entry.file.map, identity_of_file(question.file, root_));
+    MappedImageIdentity identity = identity_of_file(question.file, root_);
+    if (load != nullptr) identity.guids.push_back(load->guid);
+    known.fit = fit_to_file(*entry.file.map, identity);
+    if (load != nullptr && known.fit.why == NoName::none && !entry.file.map->base_is_declared()) {
+      known.fit = {NoName::map_base_not_known,
+                   "neither option nor map says its base, and the image cannot be read",
+                   OfflineMapBase::file};
+    }
     known.path = question.file.shown;
   }
   if (known.fit.why != NoName::none) {
@@ -143,10 +174,8 @@ std::optional<uint64_t> OfflineImages::key_in_file(Entry& entry, Question& quest
   }
   ImageMapping mapping{range.start, range.page_offset, 0};
   if (known.fit.base == OfflineMapBase::rva) {
-    // Of a file that cannot be read nobody knows that it is no PE image.
-    const bool read =
-        question.in_memory() || files_.open(range.file).format != FileFormat::unreadable;
-    const auto base = read ? base_of(question) : std::nullopt;
+    auto base = read ? base_of(question) : std::nullopt;
+    if (load != nullptr && load->base != 0) base = load->base;
     if (!base) {
       entry.why = question.why = NoName::image_base_not_known;
       return std::nullopt;
@@ -260,7 +289,7 @@ std::vector<std::string> OfflineImages::notes() const {
       out.push_back(fmt::format("map {}: not used for {} more", entry->file.option.file,
                                 plural(refused - most, "image")));
     }
-    if (refused != 0 || entry->named != 0) continue;
+    if (refused != 0 || entry->named != 0 || !entry->tell_unused) continue;
     out.push_back(fmt::format("map {}: not used: {}", entry->file.option.file, unused(*entry)));
   }
   return out;

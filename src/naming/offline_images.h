@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/perfmap/image_loads.h"
 #include "formats/perfmap/perf_map_index.h"
 #include "naming/map_fit.h"
 #include "naming/name_tables.h"
@@ -26,7 +27,10 @@ class OfflineImages : public SourceOfNames {
   OfflineImages(MappedFiles& files, PeImages& images, NameTables& tables, std::string root);
   ~OfflineImages() override;
   // "FILE=PATH[:base=file|rva|absolute]".
-  Status add(const std::string& option);
+  Status add(const std::string& option, bool tell_unused = true);
+  // What a process's perfinfo-PID.map says of its images: which they are, and where they lie. Used
+  // where the image itself cannot be read.
+  Status add_loads(uint32_t pid, const std::string& path);
   [[nodiscard]] bool any() const { return !entries_.empty(); }
   std::optional<Resolution> answer(Question& question) override;
   // Of maps that were refused, or of no use: a line each.
@@ -43,12 +47,15 @@ class OfflineImages : public SourceOfNames {
   Resolution name(const Question& question, const PePlace* place, uint64_t key,
                   const PerfMapIndex::Answer& found);
   [[nodiscard]] std::string unused(const Entry& entry) const;
+  // Null: nothing is known of that.
+  [[nodiscard]] const ImageLoad* load_of(const Question& question) const;
 
   MappedFiles& files_;
   PeImages& images_;
   NameTables& tables_;
   std::string root_;
   std::vector<std::unique_ptr<Entry>> entries_;
+  std::map<uint32_t, std::vector<ImageLoad>> loads_;  // by pid
   struct Base {
     uint32_t growth = 0;
     std::optional<uint64_t> base;

@@ -67,8 +67,12 @@ std::vector<PeStory> Resolver::images() const {
   return pe_images_->stories();
 }
 
-Status Resolver::add_offline_map(const std::string& option) {
-  return offline_->add(option);
+Status Resolver::add_offline_map(const std::string& option, bool tell_unused) {
+  return offline_->add(option, tell_unused);
+}
+
+Status Resolver::add_image_loads(uint32_t pid, const std::string& path) {
+  return offline_->add_loads(pid, path);
 }
 
 void Resolver::note_unused_maps() {

@@ -33,7 +33,9 @@ class Resolver {
   // so far may no longer hold.
   bool apply_kernel(const perfdata::Record& record) { return kernel_.apply(record); }
   void set_kernel_build_id(std::span<const std::byte> id) { kernel_.set_build_id(id); }
-  Status add_offline_map(const std::string& option);
+  Status add_offline_map(const std::string& option, bool tell_unused = true);
+  // perfinfo-PID.map of a process.
+  Status add_image_loads(uint32_t pid, const std::string& path);
   // When all samples were seen: notes of maps of add_offline_map() that were refused or of no use.
   void note_unused_maps();
   // Asked after all others. Before the first address is resolved.

@@ -5,18 +5,22 @@
 
 #include <cctype>
 
+#include "base/printable.h"
 #include "perf_event/tracefs.h"
 
 namespace jitscope {
 namespace {
 
-// A tracefs event name: letters, digits and '_', not longer than 63 characters.
-std::string event_name(std::string_view symbol) {
+// A tracefs event name: letters, digits and '_', not longer than 63 characters (MAX_EVENT_NAME_LEN
+// in kernel/trace/trace_probe.h). It ends with `suffix`.
+std::string event_name(std::string_view symbol, std::string_view suffix = {}) {
+  constexpr size_t most = 60;
   std::string name;
   for (const char c : symbol) {
     name += (std::isalnum(static_cast<unsigned char>(c)) != 0) ? c : '_';
   }
-  if (name.size() > 60) name = name.substr(name.size() - 60);
+  if (name.size() > most - suffix.size()) name = name.substr(name.size() - (most - suffix.size()));
+  name += suffix;
   if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0)
     name = "_" + name;
   return name;
@@ -53,12 +57,15 @@ void add_symbol_commands(ExposedMethod& method, pid_t pid) {
                                event, method.file, method.offset, events_file());
 }
 
-void add_file_commands(ExposedMethod& method, pid_t pid, bool elf, bool windows) {
-  const std::string event = event_name(method.symbol);
+void add_file_commands(ExposedMethod& method, std::string_view name, pid_t pid, bool elf,
+                       bool windows) {
+  // Methods of one name, and bodies of one method, lie at different places.
+  const std::string event = event_name(name, fmt::format("_{:x}", method.offset));
   // uprobe_events takes no path with blanks (kernel/trace/trace_uprobe.c splits the line there),
-  // and bpftrace none either.
-  const bool blanks = method.file.find_first_of(" \t\n'\"\\:") != std::string::npos;
-  if (!blanks) {
+  // and bpftrace none either; what is escaped when it is shown means no file.
+  const bool shown_as_it_is = printable(method.file) == method.file;
+  const bool plain = shown_as_it_is && method.file.find_first_of(" '\"\\:") == std::string::npos;
+  if (plain) {
     // This machine's calling convention, or that of Windows.
     const std::string_view arguments =
         windows ? "arg1=%cx arg2=%dx arg3=%r8" : "arg1=%di arg2=%si arg3=%dx";
@@ -71,7 +78,7 @@ void add_file_commands(ExposedMethod& method, pid_t pid, bool elf, bool windows)
                       method.file, method.offset, pid);
     }
   }
-  if (!method.file.starts_with("/proc/")) {
+  if (!method.file.starts_with("/proc/") && shown_as_it_is) {
     method.perf_probe = fmt::format("perf probe -x {} 'jitscope:{}={:#x}'", quoted(method.file),
                                     event, method.offset);
     method.perf_record = fmt::format("perf record -e 'jitscope:{}' -p {}", event, pid);

@@ -36,7 +36,8 @@ struct ExposedMethod {
 // With the commands for a symbol of the live image; file, offset and symbol are set.
 void add_symbol_commands(ExposedMethod& method, pid_t pid);
 // With those for code at an offset of a file (an ELF file with images inside, or an image), whose
-// calls are caught in this process.
-void add_file_commands(ExposedMethod& method, pid_t pid, bool elf, bool windows);
+// calls are caught in this process. `name` is the method's, without parameters.
+void add_file_commands(ExposedMethod& method, std::string_view name, pid_t pid, bool elf,
+                       bool windows);
 
 }  // namespace jitscope

@@ -345,7 +345,8 @@ ExposedMethod LiveExposer::exposed_body(size_t method, const CodeBody& body) con
   for (const Site& site : sites_) {
     if (site.method == method && !site.placed) each.reasons.push_back(site.reason);
   }
-  add_file_commands(each, process_.pid(), body.file->elf, windows_);
+  add_file_commands(each, tracker_.methods().name(method).short_name(), process_.pid(),
+                    body.file->elf, windows_);
   return each;
 }
 

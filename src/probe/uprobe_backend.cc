@@ -20,6 +20,14 @@ namespace {
 
 constexpr size_t kEntryBytes = 16;  // no instruction is longer
 
+// A uprobe that is there already shows as its breakpoint, and so does one of a debugger, which the
+// kernel would take for its own and remove when the probe goes. Debuggers are the process's tracer
+// for as long as their breakpoints are there.
+bool may_be_a_debuggers(const Process& process) {
+  const auto status = read_status(process.pid());
+  return !status || status->tracer_pid != 0;
+}
+
 // "" or why the kernel would not see at the body's entry what the process does.
 std::string why_file_differs(const Process& process, const CodeBody& body) {
   std::array<std::byte, kEntryBytes> in_memory{};
@@ -30,9 +38,11 @@ std::string why_file_differs(const Process& process, const CodeBody& body) {
   const ssize_t got = ::pread(body.file->opened.fd.get(), in_file.data(), size,
                               static_cast<off_t>(body.file_offset));
   if (got != static_cast<ssize_t>(size)) return "its file cannot be read there";
-  // A uprobe that is there already shows as its breakpoint.
   constexpr std::byte breakpoint{0xcc};
   const size_t from = in_memory.front() == breakpoint ? 1 : 0;
+  if (from == 1 && in_file.front() != breakpoint && may_be_a_debuggers(process)) {
+    return "its entry carries a breakpoint, perhaps of the debugger that holds the process";
+  }
   if (!std::ranges::equal(memory.subspan(from), std::span(in_file).first(size).subspan(from))) {
     return "its code in memory is not what the file has there";
   }

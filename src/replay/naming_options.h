@@ -15,6 +15,10 @@ struct NamingOptions {
   std::map<uint32_t, std::string> perf_maps;
   // "FILE=PATH[:base=file|rva|absolute]" (formats/perfmap/offline_map.h).
   std::vector<std::string> offline_maps;
+  // The same of a trace folder (naming/trace_folder.h): those of no use are not told.
+  std::vector<std::string> folder_maps;
+  // perfinfo-PID.map by pid (formats/perfmap/image_loads.h).
+  std::map<uint32_t, std::string> image_loads;
   // The recorded processes' file system, "" = "/". Paths are looked up inside it.
   std::string root;
   bool inlined = false;     // inlined functions of ELF files, from DWARF

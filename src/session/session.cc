@@ -68,7 +68,18 @@ Status Session::prepare(const std::string& path) {
     }
   }
   for (const std::string& option : options_.naming.offline_maps) {
-    JITSCOPE_TRY(resolver_->add_offline_map(option));
+    JITSCOPE_TRY(resolver_->add_offline_map(option, true));
+  }
+  for (const std::string& option : options_.naming.folder_maps) {
+    // What is damaged among many is told, and the others count.
+    if (const Status added = resolver_->add_offline_map(option, false); !added) {
+      context_->notes.push_back(to_string(added.error()));
+    }
+  }
+  for (const auto& [pid, loads] : options_.naming.image_loads) {
+    if (const Status added = resolver_->add_image_loads(pid, loads); !added) {
+      context_->notes.push_back(to_string(added.error()));
+    }
   }
   for (FoundFile& file : search_->given_dumps(context_->notes)) {
     auto dump = dumps_->load(std::move(file), false);

@@ -217,6 +217,43 @@ def first_bytes(target, name, count=16):
         return memory.read(count)
 
 
+def test_events_have_names_of_their_own():
+    """Overloads, methods of long names, bodies of one name."""
+    with bundle(DOTNET_TieredCompilation="0") as target:
+        run = jitscope("expose", "-p", target.pid, "--json", "--max", "5000", "System.Text.RegularExpressions.*")
+        events = [re.search(r"p:jitscope/(\S+)", each["commands"]["tracefs"])[1] for each in run.objects("exposed")]
+        check(len(events) > 400, f"{len(events)} methods")
+        equal(len(set(events)), len(events), "event names")
+        check(max(map(len, events)) < 64, "what the kernel takes")
+
+
+def test_a_debuggers_breakpoint_is_left_alone():
+    if not shutil.which("gdb"):
+        raise Skip("no gdb")
+    with bundle(DOTNET_TieredCompilation="0") as target:
+        entry = jitscope("methods", "-p", target.pid, "--json", METHOD).objects("body")[0]["entry"]
+        with Child(["gdb", "-q", "-nx", "-p", str(target.pid), "-ex", "set pagination off", "-ex", f"break *{entry}",
+                    "-ex", "continue"]) as gdb:
+            wait_for(lambda: first_byte(target, entry) == b"\xcc", f"gdb's breakpoint: {gdb.argv}")
+            run = Run("trace", "-p", target.pid, "--count", "--json", "-d", "1s", METHOD)
+            run.finish()
+            check("debugger" in run.error, run.story())
+            equal(first_byte(target, entry), b"\xcc", "gdb's breakpoint")
+            gdb.signal(signal.SIGINT)
+            for command in ("delete", "detach", "quit"):
+                gdb.send(command)
+            gdb.finish()
+        wait_for(lambda: first_byte(target, entry) != b"\xcc", "gdb to be gone")
+        target.go(10)
+        counts_exactly(target, METHOD, "uprobe")
+
+
+def first_byte(target, entry):
+    with open(f"/proc/{target.pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(int(entry, 0))
+        return memory.read(1)
+
+
 def test_expose_for_perf():
     if not shutil.which("perf"):
         raise Skip("no perf")
@@ -291,6 +328,7 @@ def test_killed():
 
 if __name__ == "__main__": harness.main(test_single_file_program, test_calls_with_stacks, test_tiers_are_said, test_map_and_images_together,
              test_loose_files, test_other_backends_say_why_not, test_expose_for_bpftrace,
-             test_symbols_for_tools_that_take_elf_files_only, test_expose_for_perf,
+             test_symbols_for_tools_that_take_elf_files_only, test_events_have_names_of_their_own,
+             test_a_debuggers_breakpoint_is_left_alone, test_expose_for_perf,
              test_windows_program_that_is_mapped, test_windows_program_that_is_copied,
              test_stripped_windows_program, test_killed)

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <filesystem>
+
+#include "naming/trace_folder.h"
 #include "session/session.h"
 #include "support/bundle_builder.h"
 #include "support/pe_builder.h"
@@ -21,6 +24,7 @@ using perfdata::test::Stamp;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr uint32_t kPid = 0x7fff0043;  // no machine gives out pids like this
 constexpr uint64_t kBase = 0x7f0000000000;
@@ -166,6 +170,44 @@ TEST_F(OfflineImagesTest, AFileThatIsGoneMayBeAPeImage) {
   EXPECT_THAT(by_rva("/gone/code.bin"), ElementsAre(kNoBase));
   EXPECT_THAT(notes_, ElementsAre(HasSubstr(kNoBase)));
   EXPECT_THAT(leaves({"/gone/code.bin=" + lines_}), ElementsAre("f0+52"));
+}
+
+// On another machine than that of the recording nothing but the folder is there.
+TEST_F(OfflineImagesTest, ATraceFolderTellsWhereImagesLay) {
+  const std::string guid = "{026D4D21-B3EE-3D93-843F-F7A964235822}";
+  const std::string other = "{126D4D21-B3EE-3D93-843F-F7A964235822}";
+  const std::string folder = folder_ + "/trace";
+  std::filesystem::create_directory(folder);
+  const auto text = [&](const std::string& name, const std::string& bytes) {
+    write("trace/" + name, bytes);
+  };
+  text("Core.ni." + guid + ".map", "# base: rva\n11000 100 Core.Run\n");
+  text("Other.ni." + other + ".map", "# base: rva\n11000 100 Other.Run\n");
+  text("Odd.ni." + guid + ".map", "11000 100 Odd.Run\n");
+  text("Never.r2rmap", "11000 100 Never.Run\n");
+  text(fmt::format("perfinfo-{}.map", kPid),
+       fmt::format("ImageLoad;/gone/Core.dll;{};0x{:x};\nImageLoad;/gone/Other.dll;{};0x{:x};\n"
+                   "ImageLoad;/gone/Odd.dll;{};0x{:x};\n",
+                   guid, kBase, guid, kBase + 0x100000, guid, kBase + 0x200000));
+  map(kBase + 0x11000, 0x1000, 0x1000, "/gone/Core.dll");
+  map(kBase + 0x111000, 0x1000, 0x1000, "/gone/Other.dll");
+  map(kBase + 0x211000, 0x1000, 0x1000, "/gone/Odd.dll");
+  sample(kBase + 0x11034);
+  sample(kBase + 0x111034);
+  sample(kBase + 0x211034);
+  SessionOptions options;
+  ASSERT_TRUE(add_trace_folder(folder, options.naming));
+  auto session = Session::open(write("perf.data", builder_.file()), options);
+  ASSERT_TRUE(session) << to_string(session.error());
+  LeafNames leaves(**session);
+  ASSERT_TRUE((*session)->run(leaves));
+  EXPECT_THAT(leaves.found,
+              ElementsAre("Core.Run+52", std::string(to_string(NoName::map_of_other_file)),
+                          std::string(to_string(NoName::map_base_not_known))));
+  // Never.r2rmap is of no use: a folder may hold many of those.
+  EXPECT_THAT((*session)->sources().notes,
+              UnorderedElementsAre(HasSubstr("Other.ni." + other),
+                                   HasSubstr("neither option nor map says its base")));
 }
 
 class OfflinePeTest : public OfflineImagesTest {
