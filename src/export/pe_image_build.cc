@@ -1,7 +1,8 @@
 // image build FILE: the code of a PE image (.NET ReadyToRun, Wine) as an ELF file, with the names
-// that the image itself knows; see image_build.h.
+// that the image itself knows, and lines and inlining of its DWARF; see image_build.h.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,7 +11,9 @@
 
 #include "base/open_file.h"
 #include "base/path.h"
+#include "base/work_limit.h"
 #include "export/image_build.h"
+#include "formats/jitdump/code_scopes.h"
 #include "naming/jit_name.h"
 #include "symbolize/demangle.h"
 #include "symbolize/pe/bundle_file.h"
@@ -54,7 +57,11 @@ Result<std::unique_ptr<PeFile>> open_image(const std::string& path) {
               "jitscope doctor lists those that a recording ran");
 }
 
-Status add_function(ImageBuild& build, ImageSet& set, PeFile& file, const PeName& name) {
+// Who made the image decides how long its DWARF takes to read.
+constexpr std::chrono::seconds kTimeForLines{60};
+
+Status add_function(ImageBuild& build, ImageSet& set, PeFile& file, const PeName& name,
+                    const CodeScopes* scopes) {
   std::string shown = name.source == PeNameSource::ready_to_run
                           ? jit_name(Runtime::dotnet, name.raw, false).method
                           : demangle(name.raw);
@@ -65,7 +72,9 @@ Status add_function(ImageBuild& build, ImageSet& set, PeFile& file, const PeName
   if (body.name.size() != shown.size()) body.alias = shown;
   body.full_name = shown;
   body.code = file.code(name.start, name.size);
+  body.scopes = scopes;
   ++build.bodies;
+  if (scopes != nullptr) ++build.with_lines;
   return set.add(body, 0);
 }
 
@@ -76,10 +85,19 @@ Result<ImageBuild> image_of_pe(const std::string& path, ImageSetOptions options)
   JITSCOPE_ASSIGN(const std::unique_ptr<PeFile> file, open_image(path));
   build.source = fmt::format("{} ({})", path, file->describe());
   if (options.image.title.empty()) options.image.title = file->name();
+  const bool with_lines = options.image.debug_info;
   JITSCOPE_ASSIGN(ImageSet set, ImageSet::create(std::move(options)));
+  WorkBudget time(kTimeForLines, kTimeForLines);
   JITSCOPE_TRY(file->for_each_function([&](const PeName& name) {
-    return name.size == 0 ? Status() : add_function(build, set, *file, name);
+    if (name.size == 0) return Status();
+    CodeScopes scopes;
+    if (with_lines && !time.spent()) {
+      const WorkBudget::Piece piece(time);
+      scopes = file->scopes(name.start, name.size, {});
+    }
+    return add_function(build, set, *file, name, scopes.ranges.empty() ? nullptr : &scopes);
   }));
+  if (time.spent()) build.notes.emplace_back("no time was left to read all lines of the image");
   if (build.bodies == 0) {
     return fail(ErrorKind::not_found,
                 file->why_not().empty() ? "there is no code to write down" : file->why_not(), path);

@@ -28,7 +28,7 @@ std::string text_of(const Frame& frame) {
 
 class NeededImages {
  public:
-  NeededImages(const InjectPlan& plan, const FrameTable& frames) : plan_(plan), frames_(frames) {}
+  NeededImages(const InjectPlan& plan, Resolver& resolver) : plan_(plan), resolver_(resolver) {}
 
   Status create(std::vector<InjectImageFile>& files, const CodeImageOptions& like);
   // Without what a dump says when `load` is null.
@@ -38,7 +38,7 @@ class NeededImages {
 
  private:
   const InjectPlan& plan_;
-  const FrameTable& frames_;
+  Resolver& resolver_;
   std::vector<CodeImage> images_;
   CodeScopes scopes_;
   std::vector<UnwindTable> tables_;
@@ -73,7 +73,7 @@ Status NeededImages::add(uint32_t number, const jitdump::Header* header,
   std::string name;
   std::string full_name;
   if (code.frame != PlannedCode::kNoFrame) {
-    const Frame& frame = frames_[code.frame];
+    const Frame& frame = resolver_.frames()[code.frame];
     name = text_of(frame);
     append_printable(full_name, frame.method);
   } else {
@@ -98,7 +98,13 @@ Status NeededImages::add(uint32_t number, const jitdump::Header* header,
       body.unwind = tables_;
     }
   }
-  if (load == nullptr && code.bytes.size() == code.size) body.code = code.bytes;
+  if (load == nullptr && code.bytes.size() == code.size) {
+    body.code = code.bytes;
+    if (code.dump == nullptr && code.jit != 0) {
+      scopes_ = resolver_.scopes_of(code.jit);
+      if (!scopes_.ranges.empty()) body.scopes = &scopes_;
+    }
+  }
   return images_[code.image].add(body);
 }
 
@@ -180,11 +186,11 @@ Result<std::unique_ptr<jitdump::Reader>> reopen(const LoadedDump& dump, bool unw
 
 }  // namespace
 
-Result<std::vector<WrittenImage>> write_images(const InjectPlan& plan, const FrameTable& frames,
+Result<std::vector<WrittenImage>> write_images(const InjectPlan& plan, Resolver& resolver,
                                                std::vector<InjectImageFile>& files,
                                                const CodeImageOptions& like,
                                                std::vector<std::string>& notes) {
-  NeededImages images(plan, frames);
+  NeededImages images(plan, resolver);
   JITSCOPE_TRY(images.create(files, like));
   std::vector<const LoadedDump*> dumps;
   std::unordered_map<const LoadedDump*, std::vector<uint32_t>> of_dump;

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "image/code_image.h"
 #include "inject/plan.h"
+#include "naming/resolver.h"
 
 namespace jitscope {
 
@@ -24,7 +25,7 @@ struct WrittenImage {
 
 // `files`: one for each image of the plan, which is settled; taken over. What could not be had of a
 // dump is told in `notes`.
-Result<std::vector<WrittenImage>> write_images(const InjectPlan& plan, const FrameTable& frames,
+Result<std::vector<WrittenImage>> write_images(const InjectPlan& plan, Resolver& resolver,
                                                std::vector<InjectImageFile>& files,
                                                const CodeImageOptions& like,
                                                std::vector<std::string>& notes);

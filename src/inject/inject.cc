@@ -75,7 +75,7 @@ Result<InjectSummary> Injector::finish() {
   like.source_folder = options_.source_folder;
   std::vector<InjectImageFile>& files = mender_.files();
   JITSCOPE_ASSIGN(const std::vector<WrittenImage> images,
-                  write_images(plan_, session_.resolver().frames(), files, like, summary_.notes));
+                  write_images(plan_, session_.resolver(), files, like, summary_.notes));
   JITSCOPE_TRY(writer_.fill_in([&](const MappingPatch& patch, std::span<std::byte> record) {
     fill_in(patch, record, images);
   }));

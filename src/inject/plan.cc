@@ -31,6 +31,7 @@ uint32_t InjectPlan::need(uint32_t jit, const JitCode& code, uint32_t pid) {
   planned.size = std::clamp<uint64_t>(code.size, 1, kMostSpan);
   planned.frame = code.frame;
   planned.bytes = code.code;
+  planned.jit = jit;
   if (planned.size > UINT64_MAX - planned.start) planned.size = UINT64_MAX - planned.start;
   const uint32_t owner =
       planned.dump == nullptr ? pid : dump_owners_.try_emplace(planned.dump, pid).first->second;

@@ -26,6 +26,7 @@ struct PlannedCode {
   uint64_t size = 0;
   FrameId frame = kNoFrame;            // none: it is as the dump calls it
   std::span<const std::byte> bytes{};  // without a dump: what is known of its code
+  uint32_t jit = 0;                    // its Location::jit; 0: nobody asked for it
   uint32_t image = 0;
   bool packed = false;
   uint64_t place = 0;  // after settle()

@@ -113,9 +113,10 @@ std::optional<Resolution> PeNames::answer(Question& question) {
   }
   location.frame = made->second.frame;
   location.dso = made->second.dso;
-  location.jit = tables_.jit_number(
-      place->image, start,
-      {nullptr, kNoBody, start, size, location.frame, place->image->code(name_start, size)});
+  location.jit =
+      tables_.jit_number(place->image, start,
+                         {nullptr, kNoBody, start, size, location.frame,
+                          place->image->code(name_start, size), place->image, name_start});
   return out;
 }
 

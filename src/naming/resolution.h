@@ -13,6 +13,8 @@
 
 namespace jitscope {
 
+class PeFile;
+
 struct LoadedDump;
 
 // Addresses around one that was asked for, for which all answers are the same: each source that is
@@ -38,6 +40,9 @@ struct JitCode {
   FrameId frame = 0;
   // Its bytes where a mapped file has them, for as long as the Resolver lives; else empty.
   std::span<const std::byte> code{};
+  // The PE image that it is a function of, as long; else null.
+  PeFile* image = nullptr;
+  uint32_t rva = 0;
 };
 
 // What one address turned out to be, while it holds. Small: a recording has many.

@@ -9,6 +9,7 @@
 #include "naming/pe_images.h"
 #include "naming/pe_names.h"
 #include "runtimes/all_runtimes.h"
+#include "symbolize/pe/pe_file.h"
 
 namespace jitscope {
 namespace {
@@ -52,6 +53,15 @@ Resolver::Resolver(SourceContext& context, const NamingOptions& options)
   sources_.push_back(std::move(copied));
 }
 Resolver::~Resolver() = default;
+
+CodeScopes Resolver::scopes_of(uint32_t number) {
+  const JitCode& code = tables_.jit_code(number);
+  WorkBudget& budget = context_.files.budget();
+  if (code.image == nullptr || code.size > UINT32_MAX || budget.spent()) return {};
+  const WorkBudget::Piece piece(budget);
+  return code.image->scopes(code.rva, static_cast<uint32_t>(code.size),
+                            context_.files.elf_options());
+}
 
 std::vector<PeStory> Resolver::images() const {
   return pe_images_->stories();

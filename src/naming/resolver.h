@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/jitdump/code_scopes.h"
 #include "formats/perfdata/records.h"
 #include "naming/jit_names.h"
 #include "naming/jit_sources.h"
@@ -55,6 +56,9 @@ class Resolver {
   }
   // Of a Location::jit that is not 0.
   [[nodiscard]] const JitCode& jit_code(uint32_t number) const { return tables_.jit_code(number); }
+  // Lines and inlined functions of such a body that no dump knows, as far as there is time left; no
+  // ranges: none.
+  [[nodiscard]] CodeScopes scopes_of(uint32_t number);
 
  private:
   Resolution resolve_user(ProcessLife& life, const AddressQuery& query);

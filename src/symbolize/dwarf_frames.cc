@@ -3,49 +3,25 @@
 #include <dwarf.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/work_limit.h"
 #include "symbolize/debug_files.h"
 #include "symbolize/demangle.h"
+#include "symbolize/dwarf_entries.h"
 
 namespace jitscope {
 namespace {
 
 // A browser's debug information has some 100 million entries, but only the units asked for count.
 constexpr size_t most_work = 400'000'000;
+// Of line tables, for scopes(): libdw keeps some 40 bytes of each.
+constexpr size_t most_rows = size_t{1} << 25;
 constexpr size_t deepest = 256;
-constexpr size_t longest_function = size_t{1} << 16;
 constexpr size_t longest_scope = 4096;
-
-// The next entry at the same level. DW_AT_sibling may point anywhere: only forward counts.
-bool next_sibling(Dwarf_Die& entry) {
-  Dwarf_Die next;
-  if (dwarf_siblingof(&entry, &next) != 0) return false;
-  if (dwarf_dieoffset(&next) <= dwarf_dieoffset(&entry)) return false;
-  entry = next;
-  return true;
-}
-
-bool first_child(Dwarf_Die& parent, Dwarf_Die& child) {
-  return dwarf_child(&parent, &child) == 0 && dwarf_dieoffset(&child) > dwarf_dieoffset(&parent);
-}
 
 bool may_hold_functions(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
          tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
-}
-
-std::string text(const char* name) {
-  return name == nullptr ? std::string() : std::string(name, ::strnlen(name, longest_function));
-}
-
-std::optional<uint64_t> number(Dwarf_Die& entry, unsigned int attribute) {
-  Dwarf_Attribute value;
-  Dwarf_Word word = 0;
-  if (dwarf_attr(&entry, attribute, &value) == nullptr) return std::nullopt;
-  if (dwarf_formudata(&value, &word) != 0) return std::nullopt;
-  return word;
 }
 
 }  // namespace
@@ -74,6 +50,7 @@ std::unique_ptr<DwarfFrames> DwarfFrames::open(std::unique_ptr<ElfFile> file,
   }
   frames->readable_names_ = options.demangle;
   frames->work_left_ = most_work;
+  frames->rows_left_ = most_rows;
   frames->index_units();
   return frames;
 }
@@ -144,7 +121,7 @@ const std::vector<DwarfFrames::Range>& DwarfFrames::functions_of(Dwarf_Die& unit
   };
   std::vector<Level> path;
   Dwarf_Die entry;
-  bool more = first_child(unit, entry);
+  bool more = dwarf_first_child(unit, entry);
   while (more && work_left_ > 0) {
     take_step();
     const int tag = dwarf_tag(&entry);
@@ -156,8 +133,9 @@ const std::vector<DwarfFrames::Range>& DwarfFrames::functions_of(Dwarf_Die& unit
       if (!path.empty() && dwarf_hasattr(&entry, DW_AT_linkage_name) == 0) {
         scopes_[dwarf_dieoffset(&entry)] = path.back().scope;
       }
-    } else if (may_hold_functions(tag) && path.size() < deepest && first_child(entry, child)) {
-      const std::string name = text(dwarf_diename(&entry));
+    } else if (may_hold_functions(tag) && path.size() < deepest &&
+               dwarf_first_child(entry, child)) {
+      const std::string name = dwarf_text(dwarf_diename(&entry));
       std::string scope = path.empty() ? std::string() : path.back().scope;
       if (scope.size() < longest_scope) {
         scope += (!name.empty()             ? name
@@ -169,7 +147,7 @@ const std::vector<DwarfFrames::Range>& DwarfFrames::functions_of(Dwarf_Die& unit
       entry = child;
       continue;
     }
-    while (!(more = next_sibling(entry)) && !path.empty()) {
+    while (!(more = dwarf_next_sibling(entry)) && !path.empty()) {
       entry = path.back().entry;
       path.pop_back();
     }
@@ -182,7 +160,7 @@ std::string DwarfFrames::name_of(Dwarf_Die& function) {
   Dwarf_Attribute attribute;
   for (const unsigned int name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
     if (dwarf_attr_integrate(&function, name, &attribute) == nullptr) continue;
-    const std::string raw = text(dwarf_formstring(&attribute));
+    const std::string raw = dwarf_text(dwarf_formstring(&attribute));
     if (!raw.empty()) return readable_names_ ? demangle_short(raw) : raw;
   }
   if (dwarf_attr_integrate(&function, DW_AT_name, &attribute) == nullptr) return {};
@@ -194,7 +172,7 @@ std::string DwarfFrames::name_of(Dwarf_Die& function) {
     if (dwarf_cu_getdwarf(entry.cu) == dwarf_) (void)functions_of(unit);
     const auto scope = scopes_.find(dwarf_dieoffset(&entry));
     if (scope != scopes_.end() && dwarf_cu_getdwarf(entry.cu) == dwarf_) {
-      return scope->second + text(dwarf_formstring(&attribute));
+      return scope->second + dwarf_text(dwarf_formstring(&attribute));
     }
     Dwarf_Attribute origin;
     if (dwarf_attr(&entry, DW_AT_abstract_origin, &origin) == nullptr &&
@@ -205,7 +183,7 @@ std::string DwarfFrames::name_of(Dwarf_Die& function) {
     if (dwarf_formref_die(&origin, &next) == nullptr) break;
     entry = next;
   }
-  return text(dwarf_formstring(&attribute));
+  return dwarf_text(dwarf_formstring(&attribute));
 }
 
 std::vector<SourceFrame> DwarfFrames::at(uint64_t address) {
@@ -217,7 +195,7 @@ std::vector<SourceFrame> DwarfFrames::at(uint64_t address) {
   if (Dwarf_Line* line = dwarf_getsrc_die(&unit, address)) {
     int line_number = 0;
     if (dwarf_lineno(line, &line_number) == 0) frame.line = static_cast<uint32_t>(line_number);
-    frame.file = text(dwarf_linesrc(line, nullptr, nullptr));
+    frame.file = dwarf_text(dwarf_linesrc(line, nullptr, nullptr));
   }
   const auto function_offset = find(functions_of(unit), address);
   Dwarf_Die function;
@@ -230,21 +208,18 @@ std::vector<SourceFrame> DwarfFrames::at(uint64_t address) {
   Dwarf_Die entry;
   Dwarf_Die parent = function;
   size_t depth = 0;
-  while (depth < deepest && first_child(parent, entry)) {
+  while (depth < deepest && dwarf_first_child(parent, entry)) {
     bool found = false;
     do {
       if (work_left_ == 0) break;
       take_step();
       const int tag = dwarf_tag(&entry);
       const bool copy = tag == DW_TAG_inlined_subroutine;
-      if (!copy && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&
-          tag != DW_TAG_catch_block && tag != DW_TAG_GNU_call_site && tag != DW_TAG_call_site) {
-        continue;
-      }
+      if (!may_hold_inlined(tag)) continue;
       if (dwarf_haspc(&entry, address) <= 0) continue;
       if (copy) inlined.push_back(entry);
       found = true;
-    } while (!found && next_sibling(entry));
+    } while (!found && dwarf_next_sibling(entry));
     if (!found) break;
     parent = entry;
     ++depth;
@@ -259,10 +234,10 @@ std::vector<SourceFrame> DwarfFrames::at(uint64_t address) {
     frame = {};
     if (i == 0) break;
     frame.line =
-        static_cast<uint32_t>(number(inlined[i], DW_AT_call_line).value_or(0) & UINT32_MAX);
-    const auto file = number(inlined[i], DW_AT_call_file);
+        static_cast<uint32_t>(dwarf_number(inlined[i], DW_AT_call_line).value_or(0) & UINT32_MAX);
+    const auto file = dwarf_number(inlined[i], DW_AT_call_file);
     if (file && *file < file_count)
-      frame.file = text(dwarf_filesrc(files, *file, nullptr, nullptr));
+      frame.file = dwarf_text(dwarf_filesrc(files, *file, nullptr, nullptr));
   }
   return frames;
 }

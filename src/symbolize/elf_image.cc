@@ -217,6 +217,11 @@ std::vector<SourceFrame> ElfImage::source_frames(uint64_t address) const {
   return result;
 }
 
+CodeScopes ElfImage::scopes(uint64_t begin, uint64_t end) const {
+  DwarfFrames* frames = state_->debug_information();
+  return frames == nullptr ? CodeScopes() : frames->scopes(begin, end);
+}
+
 const BuildIdBytes& ElfImage::build_id() const {
   return state_->build_id;
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/jitdump/code_scopes.h"
 
 namespace jitscope {
 
@@ -78,6 +79,8 @@ class ElfImage {
   void narrow(uint64_t file_offset, uint64_t& low, uint64_t& high) const;
   // Lines and inlined functions from DWARF, innermost first; empty without debug information.
   [[nodiscard]] std::vector<SourceFrame> source_frames(uint64_t address) const;
+  // The same of all code in [begin, end), as far as it is known.
+  [[nodiscard]] CodeScopes scopes(uint64_t begin, uint64_t end) const;
 
   [[nodiscard]] const BuildIdBytes& build_id() const;
   [[nodiscard]] bool has_symbols() const;   // any function symbol at all

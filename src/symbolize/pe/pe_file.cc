@@ -198,7 +198,7 @@ std::string PeFile::advice() {
   return fmt::format("build it without -s, or give its symbols with --map FILE={}", name_);
 }
 
-std::vector<SourceFrame> PeFile::source_frames(uint32_t rva, const ElfImageOptions& options) {
+ElfImage* PeFile::dwarf(const ElfImageOptions& options) {
   load();
   if (!dwarf_tried_) {
     dwarf_tried_ = true;
@@ -212,8 +212,20 @@ std::vector<SourceFrame> PeFile::source_frames(uint32_t rva, const ElfImageOptio
       }
     }
   }
-  if (dwarf_ == nullptr) return {};
-  return dwarf_->source_frames(headers_.image_base + rva);
+  return dwarf_.get();
+}
+
+std::vector<SourceFrame> PeFile::source_frames(uint32_t rva, const ElfImageOptions& options) {
+  const ElfImage* known = dwarf(options);
+  if (known == nullptr) return {};
+  return known->source_frames(headers_.image_base + rva);
+}
+
+CodeScopes PeFile::scopes(uint32_t rva, uint32_t size, const ElfImageOptions& options) {
+  const ElfImage* known = dwarf(options);
+  const uint64_t begin = headers_.image_base + rva;
+  if (known == nullptr || begin + size < begin) return {};
+  return known->scopes(begin, begin + size);
 }
 
 const R2rImage* PeFile::ready_to_run() {

@@ -19,6 +19,7 @@
 
 #include "base/open_file.h"
 #include "base/result.h"
+#include "formats/jitdump/code_scopes.h"
 #include "formats/pe/debug_entries.h"
 #include "formats/pe/pe_image.h"
 #include "formats/pe/pe_symbols.h"
@@ -77,6 +78,8 @@ class PeFile {
   // Lines and inlined functions at an address, innermost first; empty without DWARF.
   [[nodiscard]] std::vector<SourceFrame> source_frames(uint32_t rva,
                                                        const ElfImageOptions& options);
+  // The same of a whole function; no ranges: nothing is known.
+  [[nodiscard]] CodeScopes scopes(uint32_t rva, uint32_t size, const ElfImageOptions& options);
   // Null: not that kind, or not readable.
   [[nodiscard]] const R2rImage* ready_to_run();
   [[nodiscard]] const PeSymbols* symbols();
@@ -92,6 +95,8 @@ class PeFile {
   void load();
   // Null: it has none, or none that is to be had.
   PeDebugFile* debug_file();
+  // Null: no DWARF. The first one who asks says how names are shown.
+  ElfImage* dwarf(const ElfImageOptions& options);
 
   std::shared_ptr<const OpenedFile> file_;
   FilePart part_;
