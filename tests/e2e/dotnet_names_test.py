@@ -186,7 +186,7 @@ def single_file_program_that_was_attached_to():
 
 def perf_shows_the_same_after_inject():
     data = recorded(*bundle(3, DOTNET_TieredCompilation="0", DOTNET_PerfMapEnabled="3"))
-    agree("single-file program", data, inject(data), 500)
+    agree("single-file program", data, inject(data), 150)
 
 
 def loose_files_of_net_core_2_0():

@@ -17,6 +17,7 @@ from inject_test import agree, inject
 NAMED = 0.99
 KERNEL = 1 << 63
 SIGMAS = 4.5  # how far chance may take a share: the more samples, the nearer it must be
+FEWEST = 150   # samples: a busy machine gives the program less of its CPUs, and slack grows with chance
 
 Form = collections.namedtuple("Form", "name alignment stripped")
 FORMS = [Form("mapped.exe", 4096, False), Form("copied.exe", 512, False),
@@ -39,12 +40,12 @@ def pid_in(data, program):
 def shares_are_right(more, less, what):
     """Samples of the hot functions are drawn with their true shares."""
     all_of_them, wanted = more + less, wine.SHARE / (1 + wine.SHARE)
-    check(all_of_them >= 500, f"{what}: few samples")
+    check(all_of_them >= FEWEST, f"{what}: few samples")
     slack = SIGMAS * math.sqrt(wanted * (1 - wanted) / all_of_them)
     check(abs(more / all_of_them - wanted) < slack, f"{what}: {more / all_of_them:.3f} is not {wanted} +- {slack:.3f}")
 
 
-def names_are_right(form, program, data, pid, least=500):
+def names_are_right(form, program, data, pid, least=FEWEST):
     leaves = leaves_of(data, pid)
     check(len(leaves) >= least, f"{form.name}: {len(leaves)} samples only")
     named = [leaf for leaf in leaves if leaf.get("method")]
@@ -94,7 +95,7 @@ def exports_and_bounds_name_a_dll():
         leaves = leaves_of(data, pid)
         count = collections.Counter((leaf["method"], leaf["source"]) for leaf in leaves if lies_in(leaf, library.name))
         (exported, more), (hidden, less) = count.most_common(2)
-        check(len(leaves) >= 500 and more + less >= NAMED * len(leaves), f"{count} of {len(leaves)}")
+        check(len(leaves) >= FEWEST and more + less >= NAMED * len(leaves), f"{count} of {len(leaves)}")
         equal(exported[0], "hot_global", "the exported function")
         check(hidden[0].startswith("work.dll+0x"), f"{hidden}: the other one")
         equal((exported[1], hidden[1]), ("nearest export", "function bounds"), "sources")
@@ -158,7 +159,7 @@ def recorded_by_perf():
 def perf_shows_the_same_after_inject():
     for form in (FORMS[1], FORMS[2]):
         data = perf_of(wine.build(form.name, form.alignment, form.stripped))
-        agree(form.name, data, inject(data), 500)
+        agree(form.name, data, inject(data), FEWEST)
 
 
 def perf_of(program):
