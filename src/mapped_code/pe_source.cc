@@ -53,7 +53,7 @@ const PeSource::Functions& PeSource::functions_of(const MappedPe& image) {
   if (!opened) {
     diagnostics_.note("image that is not read", image.name + ": " + to_string(opened.error()));
   } else {
-    const Status read = (*opened)->for_each_function([&](PeName name) -> Status {
+    const Status read = (*opened)->for_each_function([&](const PeName& name) -> Status {
       if (WorkLimit::over()) return fail(ErrorKind::not_possible, "no time left");
       if (function_count_ >= kMostFunctions)
         return fail(ErrorKind::not_possible, "too many functions");

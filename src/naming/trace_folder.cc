@@ -64,7 +64,7 @@ Status add_trace_folder(const std::string& folder, NamingOptions& options) {
   std::ranges::sort(names);
   size_t found = 0;
   for (const std::string& name : names) {
-    const std::string path = folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
     if (const auto pid = pid_in(name, "perf-")) {
       options.perf_maps.try_emplace(*pid, path);
     } else if (const auto loads = pid_in(name, "perfinfo-")) {

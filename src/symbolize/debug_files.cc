@@ -231,8 +231,8 @@ std::vector<std::string> debug_link_paths(const std::string& path, const std::st
   const std::string beside = directory_of(path);
   std::vector<std::string> paths = {beside + "/" + name, beside + "/.debug/" + name};
   for (const std::string& directory : options.debug_directories) {
-    if (beside.starts_with('/')) paths.push_back(directory + beside + "/" + name);
-    paths.push_back(directory + "/" + name);
+    if (beside.starts_with('/')) paths.push_back(fmt::format("{}{}/{}", directory, beside, name));
+    paths.push_back(fmt::format("{}/{}", directory, name));
   }
   return paths;
 }
