@@ -1,11 +1,7 @@
 // See pe_mappings.h.
 #include "mapped_code/pe_mappings.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -61,28 +57,25 @@ std::unique_ptr<MappedPe> PeMappings::image_at(const File& file, FilePart part, 
 
 void PeMappings::open(File& file, const Mapping& mapping) {
   auto opened = open_regular_file(mapping.map_files_path(process_.pid()));
-  // Between the list of mappings and now another file may have been mapped there.
   if (!opened) return;
-  const auto identity = identity_of_file(opened->fd.get());
-  if (!identity || *identity != identity_of(mapping)) return;
-  std::array<std::byte, 4096> head{};
-  const ssize_t got = ::pread(opened->fd.get(), head.data(), head.size(), 0);
-  if (got <= 2) return;
-  const auto bytes = std::span<const std::byte>(head).first(static_cast<size_t>(got));
-  const bool pe = bytes[0] == std::byte{'M'} && bytes[1] == std::byte{'Z'};
-  auto loads = pe ? std::nullopt : elf_loads(bytes);
-  if (!pe && !loads) return;
-  const auto size = static_cast<uint64_t>(opened->status.st_size);
+  auto host = image_host(opened->fd.get());
+  if (!host) return;
+  const bool image = host->is_image;
   const std::string path = process_.other_mount_namespace() || mapping.deleted
                                ? process_.path_in_root(mapping.path)
                                : mapping.path;
-  file.file = std::make_shared<const CodeFile>(CodeFile{path, std::move(*opened), !pe});
-  if (loads) {
-    file.loads = std::move(*loads);
-  } else {
-    file.image = image_at(file, {0, size}, std::string(base_name(mapping.path)));
-    if (file.image != nullptr) file.image->path = mapping.path;
-  }
+  file.host = std::move(*host);
+  file.file = std::make_shared<const CodeFile>(CodeFile{path, std::move(*opened), !image});
+  if (!image || !is_mapped(file, mapping)) return;
+  const auto size = static_cast<uint64_t>(file.file->opened.status.st_size);
+  file.image = image_at(file, {0, size}, std::string(base_name(mapping.path)));
+  if (file.image != nullptr) file.image->path = mapping.path;
+}
+
+// Between the list of mappings and the opening another file may have been mapped there.
+bool PeMappings::is_mapped(const File& file, const Mapping& mapping) {
+  const auto identity = identity_of_file(file.file->opened.fd.get());
+  return identity && *identity == identity_of(mapping);
 }
 
 PeMappings::File* PeMappings::file_of(const Mapping& mapping) {
@@ -99,14 +92,13 @@ PeMappings::File* PeMappings::file_of(const Mapping& mapping) {
 std::vector<const MappedPe*> PeMappings::parts_of(File& file, const Mapping& mapping) {
   std::vector<const MappedPe*> out;
   const uint64_t end = mapping.offset + mapping.size();
-  if (file.loads.empty() || std::ranges::any_of(file.loads, [&](const FileSpan& each) {
-        return each.holds(mapping.offset) || each.holds(end - 1);
-      })) {
+  if (file.host.loads.empty() || file.host.loads_as_elf(mapping.offset) ||
+      file.host.loads_as_elf(end - 1)) {
     return out;
   }
   if (!file.searched) {
     file.searched = true;
-    file.bundle = read_bundle(file.file->opened);
+    if (is_mapped(file, mapping)) file.bundle = read_bundle(file.file->opened);
   }
   if (!file.bundle) return out;
   for (const BundleEntry& entry : file.bundle->entries) {
@@ -116,7 +108,6 @@ std::vector<const MappedPe*> PeMappings::parts_of(File& file, const Mapping& map
     const auto [at, fresh] = file.parts.try_emplace(entry.offset);
     if (fresh) {
       at->second = image_at(file, {entry.offset, entry.size}, std::string(base_name(entry.path)));
-      if (at->second != nullptr) at->second->in_bundle = true;
     }
     if (at->second != nullptr) out.push_back(at->second.get());
   }

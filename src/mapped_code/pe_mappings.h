@@ -43,8 +43,7 @@ struct MappedPe {
   std::shared_ptr<const CodeFile> file;
   FilePart part;
   std::string name;  // of the image: a file's or a part's last component
-  std::string path;  // of the file in the process's root
-  bool in_bundle = false;
+  std::string path;  // of an image in a file of its own, in the root of its process; "" of a part
   PeHeaders headers;
 
   struct Place {
@@ -75,7 +74,7 @@ class PeMappings {
   struct File {
     std::shared_ptr<const CodeFile> file;  // null: neither PE nor ELF, or not to be opened
     std::unique_ptr<MappedPe> image;
-    std::vector<FileSpan> loads;  // of an ELF file
+    ImageHost host;
     bool searched = false;
     std::optional<BundleManifest> bundle;
     std::map<uint64_t, std::unique_ptr<MappedPe>> parts;  // by offset; null: no PE image
@@ -84,6 +83,7 @@ class PeMappings {
   // Null: there are too many.
   File* file_of(const Mapping& mapping);
   void open(File& file, const Mapping& mapping);
+  static bool is_mapped(const File& file, const Mapping& mapping);
   std::unique_ptr<MappedPe> image_at(const File& file, FilePart part, std::string name);
   std::vector<const MappedPe*> parts_of(File& file, const Mapping& mapping);
   const MappedPe* behind_header(const std::vector<Mapping>& maps, size_t index, uint64_t& rva);

@@ -47,7 +47,7 @@ const PeSource::Functions& PeSource::functions_of(const MappedPe& image) {
   if (!fresh) return functions;
   const std::shared_ptr<const OpenedFile> file(image.file, &image.file->opened);
   // Its debug file lies where it does, in its process's root.
-  PeDebugSearch search{image.in_bundle ? std::string() : image.path, {}};
+  PeDebugSearch search{image.path, {}};
   if (process_.other_mount_namespace()) search.options.root = root_of(process_.pid());
   auto opened = PeFile::open(file, image.part, image.name, std::move(search));
   if (!opened) {

@@ -2,11 +2,8 @@
 #include "naming/pe_images.h"
 
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <span>
 #include <utility>
 
 #include "base/open_file.h"
@@ -30,7 +27,7 @@ struct PeImages::Entry {
   std::string base;
   std::unique_ptr<PeFile> image;  // the file is one
   // An ELF file: what it loads, and once an address lies elsewhere what is bundled in it.
-  std::vector<FileSpan> loads;
+  ImageHost host;
   bool searched = false;
   std::optional<BundleManifest> bundle;
   std::map<uint64_t, std::unique_ptr<PeFile>> parts;  // by offset; null: no PE image
@@ -67,18 +64,13 @@ void PeImages::open(Entry& entry, const MappedFileInfo& info) {
   if (info.kind != MappingKind::file && info.kind != MappingKind::deleted_file) return;
   auto file = open_regular_file(info.path, options_.root);
   if (!file) return;
-  std::array<std::byte, 4096> head{};
-  const ssize_t got = ::pread(file->fd.get(), head.data(), head.size(), 0);
-  if (got <= 0) return;
-  const auto bytes = std::span<const std::byte>(head).first(static_cast<size_t>(got));
-  const bool pe = bytes.size() > 2 && bytes[0] == std::byte{'M'} && bytes[1] == std::byte{'Z'};
-  auto loads = pe ? std::nullopt : elf_loads(bytes);
-  if (!pe && !loads) return;
+  auto host = image_host(file->fd.get());
+  if (!host) return;
   entry.base = info.base;
   const NoName other = why_not_same(info, *file);
   entry.file = std::make_shared<const OpenedFile>(std::move(*file));
-  if (loads) {
-    entry.loads = std::move(*loads);
+  if (!host->is_image) {
+    entry.host = std::move(*host);
     return;
   }
   const auto size = static_cast<uint64_t>(entry.file->status.st_size);
@@ -113,8 +105,7 @@ std::optional<PePlace> PeImages::in_file(uint32_t file, uint64_t offset) {
     }
     return place;
   }
-  if (known.loads.empty() ||
-      std::ranges::any_of(known.loads, [&](const FileSpan& each) { return each.holds(offset); })) {
+  if (known.host.loads.empty() || known.host.loads_as_elf(offset)) {
     return std::nullopt;
   }
   if (!known.searched) {

@@ -161,9 +161,9 @@ bool LiveExposer::only_in_files(const BodyTracker::Change& change) const {
 
 // The live image, for code in memory.
 Status LiveExposer::prepare(const BodyTracker::Change& change, const RuntimeInfo& runtime) {
-  if (std::ranges::all_of(change.appeared,
-                          [&](const BodyTracker::Found& found) { return moves(found.body); })) {
-    if (!source_.code_is_fixed()) return fail(code_moves());
+  if (!source_.code_is_fixed() &&
+      std::ranges::all_of(change.appeared, [&](const auto& found) { return moves(found.body); })) {
+    return fail(code_moves());
   }
   uint64_t anchor = 0;
   for (const BodyTracker::Found& found : change.appeared) {

@@ -6,13 +6,11 @@ names of the runtime's map, and what the runtime made for itself has names, too.
 import collections
 import os
 import pathlib
-import shutil
-import subprocess
 
 import dotnet
 import harness
 import profiles
-from harness import Skip, check, jitscope, scratch
+from harness import check, jitscope, scratch
 from inject_test import agree, inject
 
 NAMELESS = 0.003       # of the user samples in ReadyToRun code; attached late:
@@ -65,39 +63,12 @@ class StartupHook {
 class Program { static void Main(string[] words) { Console.WriteLine("ready"); Work.Run(double.Parse(words[0])); } }
 """
 
-_built = {}
-
-
-def built(kind):
-    """The library that the .NET 8 program loads, or the program for .NET Core 2.0."""
-    if kind not in _built:
-        compiler = shutil.which("mcs")
-        if not compiler:
-            raise Skip("no mcs to compile C# with")
-        folder = scratch("/var/tmp")
-        (folder / "Work.cs").write_text(HOOK)
-        out = folder / "Work.dll"
-        target = ("-target:library",) if kind == "hook" else ("-target:exe", "-main:Program")
-        made = out if kind == "hook" else folder / "Work.exe"
-        subprocess.run([compiler, *target, "-r:System.Core", f"-out:{made}", folder / "Work.cs"], check=True,
-                       capture_output=True)
-        if kind != "hook":
-            made.rename(out)
-            (folder / "Work.runtimeconfig.json").write_text(
-                '{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"2.0.0"},'
-                '"configProperties":{"System.Globalization.Invariant":true}}}')
-        _built[kind] = out
-    return _built[kind]
-
-
 def bundle(seconds, **variables):
-    program = dotnet.bundle8()
-    return [program], {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "HOOK_SECONDS": str(seconds),
-                       "DOTNET_STARTUP_HOOKS": str(built("hook")), **variables}
+    return [dotnet.bundle8()], dotnet.with_hook(dotnet.compiled(HOOK), HOOK_SECONDS=str(seconds), **variables)
 
 
 def core20(seconds, **variables):
-    return [dotnet.core20() / "dotnet", built("program"), seconds], {**os.environ, **variables}
+    return [dotnet.core20() / "dotnet", dotnet.compiled(HOOK, "Program"), seconds], {**os.environ, **variables}
 
 
 def recorded(argv, environment):

@@ -2,12 +2,18 @@
 #include "symbolize/pe/loaded_image.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
 
 #include "base/byte_cursor.h"
 #include "base/page.h"
+#include "symbolize/pe/read_part.h"
 
 namespace jitscope {
+namespace {
 
+// Nothing when the bytes are no 64-bit ELF file's beginning.
 std::optional<std::vector<FileSpan>> elf_loads(std::span<const std::byte> head) {
   constexpr uint32_t magic = 0x464c457f;
   constexpr uint8_t wide = 2;
@@ -31,6 +37,25 @@ std::optional<std::vector<FileSpan>> elf_loads(std::span<const std::byte> head) 
   }
   if (!cursor.ok()) return std::nullopt;
   return loads;
+}
+
+}  // namespace
+
+bool ImageHost::loads_as_elf(uint64_t offset) const {
+  return std::ranges::any_of(loads, [&](const FileSpan& each) { return each.holds(offset); });
+}
+
+std::optional<ImageHost> image_host(int fd) {
+  std::array<std::byte, 4096> head{};
+  const auto bytes = std::span<const std::byte>(head).first(read_part(fd, 0, head));
+  if (bytes.size() <= 2) return std::nullopt;
+  ImageHost out;
+  out.is_image = bytes[0] == std::byte{'M'} && bytes[1] == std::byte{'Z'};
+  if (out.is_image) return out;
+  auto loads = elf_loads(bytes);
+  if (!loads) return std::nullopt;
+  out.loads = std::move(*loads);
+  return out;
 }
 
 bool is_flat_view(const PeHeaders& headers, uint64_t length) {

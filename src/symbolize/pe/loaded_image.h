@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "formats/pe/pe_image.h"
@@ -20,8 +19,17 @@ struct FileSpan {
   [[nodiscard]] bool holds(uint64_t at) const { return at >= offset && at - offset < size; }
 };
 
-// Nothing when the bytes are no 64-bit ELF file's beginning. Elf64_Ehdr, Elf64_Phdr.
-[[nodiscard]] std::optional<std::vector<FileSpan>> elf_loads(std::span<const std::byte> head);
+// A file that may hold images: it is one, or an ELF file.
+struct ImageHost {
+  bool is_image = false;
+  std::vector<FileSpan> loads;  // what an ELF file loads
+
+  // Whether its own program headers load this: it is of no image inside.
+  [[nodiscard]] bool loads_as_elf(uint64_t offset) const;
+};
+
+// Reads the file's beginning. Nothing when it is neither. Elf64_Ehdr, Elf64_Phdr.
+[[nodiscard]] std::optional<ImageHost> image_host(int fd);
 
 // A mapping of so many bytes of the file's beginning is no loaded image: sections lie where they do
 // not belong. Of small sections there are some in the header's page, too.
